@@ -1,0 +1,31 @@
+"""Where a model comes from, before anything is built: the answer of ``config.resolve``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+Origin = Literal["builtin", "folder", "gguf", "config"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SourceConfig:
+    """A resolved model source.
+
+    ``hf`` is the Hugging Face config as a plain dict (the words of ``config.json``). ``weights`` is the file or folder
+    that holds the weights (None for a skeleton from a config alone); ``tokenizer`` is a folder with ``tokenizer.json``
+    beside ``tokenizer_config.json``, or None.
+    """
+
+    name: str
+    model_type: str
+    hf: Mapping[str, Any]
+    origin: Origin
+    weights: Path | None = None
+    tokenizer: Path | None = None
+    revision: str = ""
+
+    def __repr__(self) -> str:
+        return f"SourceConfig({self.name!r}, model_type={self.model_type!r}, origin={self.origin!r})"
