@@ -70,6 +70,22 @@ class OpId:
 
 
 @dataclasses.dataclass(frozen=True)
+class GraphOptions:
+    """What must be known while a generic graph is built, because a rewrite afterwards could not add it.
+
+    ``index_dtype`` is the dtype of ``input_ids``, ``attention_mask`` and ``position_ids``. ``concrete_dims`` fixes
+    symbolic dimensions of the inputs (``{"batch_size": 1, "sequence_length": 1}`` for a decode graph that is captured).
+    """
+
+    index_dtype: ir.DataType = ir.DataType.INT64
+    concrete_dims: tuple[tuple[str, int], ...] = ()
+
+    def dim(self, name: str) -> str | int:
+        """The dimension of that name: a number where it is fixed, else the name itself."""
+        return dict(self.concrete_dims).get(name, name)
+
+
+@dataclasses.dataclass(frozen=True)
 class Tolerance:
     """How far two runs may be apart, with where the number comes from (``reason``)."""
 

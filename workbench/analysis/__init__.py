@@ -1,0 +1,1 @@
+"""Pure analysis of graphs, reports and numbers: nothing here builds a model or runs one."""

@@ -1,0 +1,1 @@
+"""From a model's name, folder or file to a frozen configuration."""

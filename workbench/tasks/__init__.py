@@ -1,0 +1,24 @@
+"""Tasks by name."""
+
+from __future__ import annotations
+
+from workbench.errors import unknown
+from workbench.tasks.base import Task
+from workbench.tasks.text_generation import TextGeneration
+
+__all__ = ["TASKS", "Task", "TextGeneration", "get_task"]
+
+TASKS: dict[str, Task] = {"text-generation": TextGeneration()}
+
+
+def get_task(task: str | Task) -> Task:
+    """The task of that name; an instance is handed through.
+
+    Raises:
+        UnknownNameError: no task is called so.
+    """
+    if not isinstance(task, str):
+        return task
+    if task not in TASKS:
+        raise unknown("task", task, TASKS)
+    return TASKS[task]

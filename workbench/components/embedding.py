@@ -1,0 +1,21 @@
+"""Token embeddings, and the output head that may share their weight."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+from onnxscript import nn
+
+
+class Embedding(nn.Module):
+    """``input_ids [B, S]`` to ``[B, S, E]``; ``project`` uses the same weight the other way round (tied heads)."""
+
+    def __init__(self, vocab_size: int, hidden_size: int, *, dtype: ir.DataType) -> None:
+        super().__init__()
+        self.weight = nn.Parameter([vocab_size, hidden_size], dtype=dtype)
+
+    def forward(self, op, input_ids: ir.Value) -> ir.Value:  # type: ignore[no-untyped-def]
+        return op.Gather(self.weight, input_ids, axis=0)
+
+    def project(self, op, hidden: ir.Value) -> ir.Value:  # type: ignore[no-untyped-def]
+        """Logits ``[B, S, V]`` of ``hidden [B, S, E]``."""
+        return op.MatMul(hidden, op.Transpose(self.weight, perm=[1, 0]))

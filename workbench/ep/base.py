@@ -1,0 +1,92 @@
+"""The record of an execution provider: facts with their sources, and the one question a plan asks of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Literal
+
+import onnx_ir as ir
+
+from workbench.types import MS_DOMAIN, GraphOptions, OpId, dtype_word
+
+F32, F16, BF16 = ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16
+
+ATTENTION, ROTARY, RMS_NORM = OpId("Attention"), OpId("RotaryEmbedding"), OpId("RMSNormalization")
+SIMPLIFIED_LAYER_NORM = OpId("SimplifiedLayerNormalization")
+GQA = OpId("GroupQueryAttention", MS_DOMAIN)
+SKIP_RMS_NORM = OpId("SkipSimplifiedLayerNormalization", MS_DOMAIN)
+MS_ROTARY = OpId("RotaryEmbedding", MS_DOMAIN)
+SHAPE = OpId("Shape")
+
+Confidence = Literal["measured", "recorded", "documented"]
+"""``measured``: ran here. ``recorded``: read from the kernel table of a shipped build. ``documented``: read only."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """What a provider has for one operator: the dtypes, and the features somebody saw working.
+
+    ``has`` is a whitelist: silence means no. ``checked`` is the ISO date on which the source was looked at.
+    """
+
+    dtypes: frozenset[ir.DataType]
+    has: frozenset[str]
+    source: str
+    confidence: Confidence
+    checked: str = "2026-11-29"
+
+
+def kernel(*dtypes: ir.DataType, has: str = "", source: str, confidence: Confidence) -> Kernel:
+    """A :class:`Kernel` from plain words; ``has`` is space-separated."""
+    return Kernel(frozenset(dtypes), frozenset(has.split()), source, confidence)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ExecutionProvider:
+    """Facts about one execution provider; it decides nothing.
+
+    ``kernels`` states what the shipped build runs, ``forbidden`` what must not appear in its graphs. An operator
+    that ``kernels`` lists runs at the listed dtypes only. One that it does not list runs if it is of the ONNX
+    standard (the floor, at the dtypes in ``computes``) and does not run if it is of any other domain.
+    """
+
+    name: str
+    title: str
+    computes: frozenset[ir.DataType]
+    """Dtypes with MatMul and elementwise kernels: without those no plan can help."""
+    kernels: Mapping[OpId, Kernel]
+    default_dtype: ir.DataType
+    forbidden: frozenset[OpId] = frozenset()
+    domains: frozenset[str] = frozenset({"", MS_DOMAIN})
+    falls_back: bool = True
+    """A node without a kernel goes to the CPU provider, at a cost, instead of failing."""
+    index_dtype: ir.DataType = ir.DataType.INT64
+    """Dtype of ids, mask and positions at the graph's boundary."""
+    index_dtype_exceptions: tuple[tuple[OpId, str], ...] = ()
+    """``(operator, why)`` whose kernels take nothing but int64 although ``index_dtype`` is int32."""
+    captures_graphs: bool = False
+    """Graph capture needs concrete dimensions at build time here."""
+    ort_provider: str = ""
+    """Name under which ONNX Runtime knows it; empty for a portable form that is no provider."""
+    local_kernels: bool = False
+    """Whether the onnxruntime package of the core dependencies carries its kernels."""
+
+    def runs(self, use: OpId, dtype: ir.DataType) -> bool:
+        """Whether the provider runs this operator (with this feature) at this dtype."""
+        if use.domain not in self.domains or {use, use.op} & self.forbidden:
+            return False
+        fact = self.kernels.get(use.op)
+        if fact is None:
+            standard = use.domain == "" and not use.feature
+            return standard and (dtype in self.computes or not dtype.is_floating_point())
+        return dtype in fact.dtypes and (not use.feature or use.feature in fact.has)
+
+    def graph_options(self, *, graph_capture: bool = False) -> GraphOptions:
+        """What a graph for this provider has to be built with."""
+        dims = (("batch_size", 1), ("sequence_length", 1)) if graph_capture else ()
+        return GraphOptions(index_dtype=self.index_dtype, concrete_dims=dims)
+
+    def __repr__(self) -> str:
+        words = ", ".join(sorted(dtype_word(d) for d in self.computes))
+        return f"ExecutionProvider({self.name!r}, computes={words}, kernels={len(self.kernels)})"

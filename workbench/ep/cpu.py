@@ -1,0 +1,39 @@
+"""The CPU provider of ONNX Runtime: the only one whose kernels run on every machine of ours."""
+
+from __future__ import annotations
+
+from workbench.ep.base import (
+    ATTENTION,
+    BF16,
+    F16,
+    F32,
+    GQA,
+    MS_ROTARY,
+    RMS_NORM,
+    ROTARY,
+    SIMPLIFIED_LAYER_NORM,
+    SKIP_RMS_NORM,
+    ExecutionProvider,
+    kernel,
+)
+
+_RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
+_NO_BF16 = "onnxruntime 1.32.0: no bfloat16 kernel for MatMul, Add, Mul, Where, Sigmoid"
+
+CPU = ExecutionProvider(
+    name="cpu",
+    title="ONNX Runtime CPU",
+    computes=frozenset({F32, F16}),  # see _NO_BF16
+    default_dtype=F32,
+    kernels={
+        GQA: kernel(F32, F16, has="do_rotary packed_qkv softcap local_window attention_bias", source=_RAN, confidence="measured"),
+        SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
+        SIMPLIFIED_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
+        MS_ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
+        ATTENTION: kernel(F32, F16, has="cache softcap float_mask", source=_RAN, confidence="measured"),
+        RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
+        ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
+    },
+    ort_provider="CPUExecutionProvider",
+    local_kernels=True,
+)  # fmt: skip

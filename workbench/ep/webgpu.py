@@ -1,0 +1,45 @@
+"""WebGPU: kernels read from, and run with, the plugin provider on software adapters."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from workbench.ep.base import (
+    ATTENTION,
+    F16,
+    F32,
+    GQA,
+    MS_ROTARY,
+    RMS_NORM,
+    ROTARY,
+    SHAPE,
+    SIMPLIFIED_LAYER_NORM,
+    SKIP_RMS_NORM,
+    ExecutionProvider,
+    kernel,
+)
+
+_RAN = "onnxruntime-ep-webgpu 0.4.0: kernel registry and one-node models on SwiftShader and lavapipe"
+_NO_SOFTCAP = f"{_RAN}; GroupQueryAttention ignores softcap on both, so it is not in the list"
+_ABSENT = "onnxruntime-ep-webgpu 0.4.0: no kernel; such a node is left to the CPU provider"
+
+WEBGPU = ExecutionProvider(
+    name="webgpu",
+    title="WebGPU",
+    computes=frozenset({F32, F16}),
+    default_dtype=F16,
+    kernels={
+        GQA: kernel(F32, F16, has="do_rotary packed_qkv local_window attention_bias qk_norm", source=_NO_SOFTCAP, confidence="measured"),
+        SKIP_RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
+        SIMPLIFIED_LAYER_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
+        MS_ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
+        ATTENTION: kernel(source=_ABSENT, confidence="measured"),
+        RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
+        ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
+    },
+    forbidden=frozenset({SHAPE}),
+    index_dtype=ir.DataType.INT32,
+    index_dtype_exceptions=((ROTARY, "its kernels take int64 positions only"), (MS_ROTARY, "its kernels take int64 positions only")),
+    captures_graphs=True,
+    ort_provider="WebGpuExecutionProvider",
+)  # fmt: skip
