@@ -1,8 +1,8 @@
 """How often each operator occurs in a graph, with everything that is nested inside it.
 
-What is counted is what the file holds, as a viewer would show it: the body of an If branch, a Loop, a Scan or a
-local function counts once, however often it runs or is called. A call of a local function counts as one node of its
-own; a function that nothing calls counts nothing.
+What is counted is what the file holds, as a viewer would show it: the body of an If branch, a Loop, a Scan
+or a local function counts once, however often it runs or is called. A call of a local function counts as one
+node of its own; a function that nothing calls counts nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def _ordered(counts: Mapping[OpId, int]) -> Mapping[OpId, int]:
 class OpHistogram:
     """Nodes per operator, the most frequent first, ties by name. Equal when the counts are.
 
-    ``counts`` maps :class:`~workbench.types.OpId` (the domain ``ai.onnx`` is the empty one) to the number of nodes.
+    ``counts`` maps :class:`~workbench.types.OpId` (the domain ``ai.onnx`` is the empty one) to the number of
+    nodes.
     """
 
     counts: Mapping[OpId, int]
@@ -54,7 +55,9 @@ class OpHistogram:
 
     def count(self, op_type: str, domain: str | None = None) -> int:
         """Nodes of this op type, in one domain or (``domain=None``) in any; 0 when there are none."""
-        return sum(n for op, n in self.counts.items() if op.op_type == op_type and domain in (None, op.domain))
+        return sum(
+            n for op, n in self.counts.items() if op.op_type == op_type and domain in (None, op.domain)
+        )
 
     def __sub__(self, other: OpHistogram) -> OpDifference:
         """What changes from ``other`` to this one."""
@@ -147,9 +150,11 @@ def histogram(
     """Count the nodes of a model by operator.
 
     Args:
-        model: an ``ir.Model``, a ``ModelProto``, the path of an ONNX file (its weights are not read), or a package
+        model: an ``ir.Model``, a ``ModelProto``, the path of an ONNX file (its weights are not read), or a
+        package
             of one model.
-        recursive: also count the bodies of control flow at every depth and of the local functions that are called,
+        recursive: also count the bodies of control flow at every depth and of the local functions that are
+        called,
             each body once. Otherwise the nodes of the main graph alone.
 
     Raises:
@@ -209,8 +214,8 @@ def as_model(model: Any) -> ir.Model:
     if isinstance(inner, ir.Model):
         return inner
     raise UnsupportedError(
-        f"Cannot read a graph from a {type(model).__name__}. Give an ir.Model, an onnx.ModelProto, the path of an "
-        "ONNX file, or a package of one model."
+        f"Cannot read a graph from a {type(model).__name__}. Give an ir.Model, an onnx.ModelProto, "
+        "the path of an ONNX file, or a package of one model."
     )
 
 
@@ -219,7 +224,8 @@ def _only(package: Mapping[str, Any]) -> ir.Model:
         return as_model(next(iter(package.values())))
     names = ", ".join(map(str, package)) or "none"
     raise UnsupportedError(
-        f"The package holds {len(package)} models ({names}), but one is needed. Pick it by name: package[NAME]."
+        f"The package holds {len(package)} models ({names}), but one is needed. "
+        "Pick it by name: package[NAME]."
     )
 
 
@@ -231,7 +237,8 @@ def _read(path: Path) -> ir.Model:
     try:
         return ir.load(path)
     except Exception as error:  # protobuf, parser and reader errors share no base
+        said = str(error).splitlines()[0] if str(error) else repr(error)
         raise ModelFileError(
-            f"{str(path)!r} is not a readable ONNX model: {str(error).splitlines()[0] if str(error) else error!r}. "
+            f"{str(path)!r} is not a readable ONNX model: {said}. "
             "Check that the file is complete, or export it again."
         ) from error

@@ -1,4 +1,6 @@
-"""Small HTML and text pieces that results share. Everything that comes from a graph or a file is escaped here."""
+"""Small HTML and text pieces that results share. Everything that comes from a graph or a file is escaped
+here.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def _cell(tag: str, value: object) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "Nothing to show.") -> str:
-    """An HTML table without scripts, styles or classes that a static viewer could strip away; ``empty`` if no rows."""
+    """An HTML table without scripts, styles or classes that a static viewer could strip away; ``empty`` if
+    no rows.
+    """
     body = ["<tr>" + "".join(_cell("td", value) for value in row) + "</tr>" for row in rows]
     if not body:
         return f"<p><em>{escape(empty)}</em></p>"

@@ -35,7 +35,9 @@ class MissRow:
 
 @dataclasses.dataclass(frozen=True)
 class MissGroup:
-    """Misses of one rule for the same reason; ``where`` folds layers: ``model.layers.0-29.self_attn (30)``."""
+    """Misses of one rule for the same reason; ``where`` folds layers: ``model.layers.0-29.self_attn
+    (30)``.
+    """
 
     execution_provider: str
     rule: str
@@ -71,7 +73,9 @@ class MissTable:
         return repr(self.summary()).replace("MissSummary", "MissTable", 1)
 
     def _repr_html_(self) -> str:
-        return block(_size(len(self.rows)), table(MISS_COLUMNS, map(dataclasses.astuple, self.rows), empty=_NO_MISSES))
+        return block(
+            _size(len(self.rows)), table(MISS_COLUMNS, map(dataclasses.astuple, self.rows), empty=_NO_MISSES)
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,9 +91,7 @@ class MissSummary:
         return pd.DataFrame([dataclasses.astuple(row) for row in self.rows], columns=SUMMARY_COLUMNS)
 
     def __repr__(self) -> str:
-        lines = [
-            f"  {g.execution_provider} {g.rule}: {g.where}: {g.kind}: {g.reason}" for g in self.rows
-        ]
+        lines = [f"  {g.execution_provider} {g.rule}: {g.where}: {g.kind}: {g.reason}" for g in self.rows]
         total = sum(group.nodes for group in self.rows)
         return "\n".join([f"MissSummary({_size(total)})", *lines])
 
@@ -116,7 +118,13 @@ def _fold(rows: Iterable[MissRow]) -> tuple[MissGroup, ...]:
     groups: dict[tuple[str, ...], list[MissRow]] = {}
     for row in rows:
         place = row.scope or row.node
-        key = (row.execution_provider, row.rule, row.kind, _INDEX.sub("*", row.reason), _INDEX.sub("*", place))
+        key = (
+            row.execution_provider,
+            row.rule,
+            row.kind,
+            _INDEX.sub("*", row.reason),
+            _INDEX.sub("*", place),
+        )
         groups.setdefault(key, []).append(row)
     return tuple(_group(key, members) for key, members in groups.items())
 
@@ -129,7 +137,9 @@ def _group(key: tuple[str, ...], members: list[MissRow]) -> MissGroup:
 
 
 def fold_names(names: Iterable[str]) -> str:
-    """One text for names that differ in dotted indices only: ``layers.0.mlp, layers.1.mlp`` -> ``layers.0-1.mlp``."""
+    """One text for names that differ in dotted indices only: ``layers.0.mlp, layers.1.mlp`` ->
+    ``layers.0-1.mlp``.
+    """
     names = list(names)
     columns = list(zip(*(map(int, _INDEX.findall(name)) for name in names), strict=True))
     ranges = iter([_ranges(column) for column in columns])

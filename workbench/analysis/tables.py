@@ -19,7 +19,7 @@ from workbench.types import OpId
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.rules.report import OptimizationReport
+    from workbench.rules.report import OptimizationReport, RuleReport
     from workbench.viz.figure import Figure
 
 GENERIC = "generic"
@@ -64,7 +64,9 @@ class OpTable:
         import pandas as pd
 
         rows = [
-            [name, op.domain, op.op_type, n] for name, h in self.histograms.items() for op, n in h.counts.items()
+            [name, op.domain, op.op_type, n]
+            for name, h in self.histograms.items()
+            for op, n in h.counts.items()
         ]
         return pd.DataFrame(rows, columns=OP_COLUMNS)
 
@@ -72,7 +74,9 @@ class OpTable:
         """Operators down, graphs across, 0 where a graph has none."""
         import pandas as pd
 
-        index = pd.MultiIndex.from_tuples([(op.domain, op.op_type) for op in self.ops()], names=OP_COLUMNS[1:3])
+        index = pd.MultiIndex.from_tuples(
+            [(op.domain, op.op_type) for op in self.ops()], names=OP_COLUMNS[1:3]
+        )
         columns = pd.Index(list(self.histograms), name="execution_provider")
         return pd.DataFrame(self._grid(), index=index, columns=columns, dtype=int)
 
@@ -92,11 +96,14 @@ class OpTable:
     def _repr_html_(self) -> str:
         names = list(self.histograms)
         rows: list[list[object]] = [
-            [op.domain or "ai.onnx", op.op_type, *counts] for op, counts in zip(self.ops(), self._grid(), strict=True)
+            [op.domain or "ai.onnx", op.op_type, *counts]
+            for op, counts in zip(self.ops(), self._grid(), strict=True)
         ]
         if rows:
             rows.append(["", "all nodes", *(h.total for h in self.histograms.values())])
-        return block("Nodes per operator", table(["domain", "op_type", *names], rows, empty="No graph has any node."))
+        return block(
+            "Nodes per operator", table(["domain", "op_type", *names], rows, empty="No graph has any node.")
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,8 +128,8 @@ class FusionRow:
 class FusionTable:
     """Applied rewrites of candidates per rule and execution provider.
 
-    ``planned`` and ``skipped`` map each execution provider to ``(rule, reason)`` pairs. A rule that is not planned
-    has no row: ``skipped`` says why.
+    ``planned`` and ``skipped`` map each execution provider to ``(rule, reason)`` pairs. A rule that is not
+    planned has no row: ``skipped`` says why.
     """
 
     rows: tuple[FusionRow, ...]
@@ -135,7 +142,9 @@ class FusionTable:
         return tuple(self.planned)
 
     def rules(self) -> list[str]:
-        """Rules that were planned for at least one execution provider, in pipeline order, then those never planned."""
+        """Rules that were planned for at least one execution provider, in pipeline order, then those never
+        planned.
+        """
         done = dict.fromkeys(row.rule for row in self.rows)
         never = dict.fromkeys(rule for pairs in self.skipped.values() for rule, _ in pairs)
         stages = {"fuse": 0, "lower": 1}
@@ -147,7 +156,9 @@ class FusionTable:
         return next(match, None)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per execution provider and planned rule; ``fact``, ``precondition``, ``unmatched`` count misses."""
+        """A row per execution provider and planned rule; ``fact``, ``precondition``, ``unmatched`` count
+        misses.
+        """
         import pandas as pd
 
         return pd.DataFrame([dataclasses.astuple(row) for row in self.rows], columns=FUSION_COLUMNS)
@@ -194,11 +205,12 @@ def op_table(models: Mapping[str, ir.Model | OpHistogram]) -> OpTable:
 
 def fusion_table(reports: Mapping[str, OptimizationReport]) -> FusionTable:
     """Tabulate what the pipeline did, from one report per execution provider."""
-    rows = [
-        FusionRow(name, r.rule, r.candidates, r.applied, *map(r.missed, ("fact", "precondition", "unmatched")))
-        for name, report in reports.items()
-        for r in report.rules
-    ]
+    rows = [_fusion_row(name, rule) for name, report in reports.items() for rule in report.rules]
     planned = MappingProxyType({name: tuple(report.planned) for name, report in reports.items()})
     skipped = MappingProxyType({name: tuple(report.skipped) for name, report in reports.items()})
     return FusionTable(tuple(rows), planned, skipped)
+
+
+def _fusion_row(name: str, r: RuleReport) -> FusionRow:
+    missed = r.missed("fact"), r.missed("precondition"), r.missed("unmatched")
+    return FusionRow(name, r.rule, r.candidates, r.applied, *missed)

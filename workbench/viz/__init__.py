@@ -1,0 +1,1 @@
+"""Pictures of results: matplotlib figures without state, and the report as one HTML file."""

@@ -1,0 +1,50 @@
+"""Errors as people and strict notebook checks can read them: rounded up to a power of ten."""
+
+from __future__ import annotations
+
+import math
+
+
+def decade(value: float) -> str:
+    """``1e-6`` for anything above 1e-7 up to 1e-6; ``0``, ``NaN`` and ``inf`` for themselves.
+
+    Rounded up, so that a printed error is never smaller than the real one.
+    """
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value) or value == 0:
+        return "0" if value == 0 else "inf"
+    return f"1e{_exponent(value)}"
+
+
+def _exponent(value: float) -> int:
+    """The smallest e with ``value <= 1e(e)``; the margin keeps 1e-6 itself out of the next decade."""
+    return math.ceil(math.log10(abs(value)) - 1e-9)
+
+
+def at_most(value: float, least: float) -> str:
+    """The decade of a value, or ``<= 1e-9`` below ``least``, where only rounding noise is left."""
+    return f"<= {decade(least)}" if value < least else decade(value)
+
+
+def bound(value: float) -> str:
+    """A tolerance: itself when it has one significant digit (``2e-4``), otherwise its decade."""
+    if value and math.isfinite(value):
+        short = f"{value:.0e}"
+        if math.isclose(float(short), value, rel_tol=1e-9):
+            digit, exponent = short.split("e")
+            return f"{digit}e{int(exponent)}"
+    return decade(value)
+
+
+def comparison(value: float, limit: float) -> str:
+    """``max|d| 1e-6 <= 2e-4``: a text that is true as it stands, also after the rounding.
+
+    A value beyond its limit keeps two digits, since the decade alone could hide it.
+    """
+    if not value <= limit:
+        return f"max|d| {value:.2g} > {bound(limit)}" if math.isfinite(value) else f"max|d| {decade(value)}"
+    shown = decade(value)
+    if float(shown) <= float(bound(limit)):
+        return f"max|d| {shown} <= {bound(limit)}"
+    return f"max|d| <= {bound(limit)}"
