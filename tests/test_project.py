@@ -116,7 +116,9 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(tmp_path: Pa
 def test_the_version_is_stated_once() -> None:
     import workbench
 
-    assert getattr(workbench, "__version__", PROJECT["version"]) == PROJECT["version"]
+    assert PROJECT["dynamic"] == ["version"]
+    assert PYPROJECT["tool"]["hatch"]["version"]["path"] == "workbench/__init__.py"
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", workbench.__version__)
 
 
 # --- what the pages promise -----------------------------------------------------------------------------
