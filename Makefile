@@ -27,8 +27,9 @@ find_python = for p in $(if $(PYTHON),"$(PYTHON)",$(candidates)); do \
 # Console scripts are run as modules: their first line breaks when the path is long or the folder moves.
 py := $(VENV)/bin/python
 pip := $(py) -m pip --disable-pip-version-check --no-input
-# JupyterLab refuses to run as root unless told; a container's only user often is root.
-lab_flags = $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
+# No news feed: nothing is fetched without saying so. JupyterLab refuses to run as root unless told, and a
+# container's only user often is root.
+lab_flags = --LabApp.news_url=None $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
 
 .PHONY: help install install-test install-dev lab demo test goldens docs lint typecheck bench clean
 
