@@ -1,1 +1,1 @@
-"""Building blocks on ``onnxscript.nn``: blind to execution providers, standard operators and semantic functions only."""
+"""Building blocks on ``onnxscript.nn``: blind to providers; standard operators and semantic functions only."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import onnx_ir as ir
-from onnxscript import nn
+from onnxscript import OpBuilder, nn
 
+from workbench.components.graph import dim
 from workbench.components.linear import Linear
 from workbench.components.rope import RotaryTables
 from workbench.config.model_config import ModelConfig
@@ -40,27 +41,36 @@ class Attention(nn.Module):
         self.v_proj = Linear(width, kv_heads * size, bias=bias, dtype=dtype)
         self.o_proj = Linear(heads * size, width, bias=bias, dtype=dtype)
 
-    def forward(self, op, hidden: ir.Value, context: AttentionContext, past: KeyValue):  # type: ignore[no-untyped-def]
+    def forward(
+        self, op: OpBuilder, hidden: ir.Value, context: AttentionContext, past: KeyValue
+    ) -> tuple[ir.Value, KeyValue]:
         query, key, value = self.project(op, hidden)
         query, key = self.rotate(op, query, key, context)
         output, present = self.attend(op, query, key, value, context, past)
         return self.o_proj(op, output), present
 
-    def project(self, op, hidden: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:  # type: ignore[no-untyped-def]
+    def project(self, op: OpBuilder, hidden: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """``query [B, S, H*D]``, ``key`` and ``value [B, S, K*D]``."""
         return self.q_proj(op, hidden), self.k_proj(op, hidden), self.v_proj(op, hidden)
 
     def rotate(
-        self, op, query: ir.Value, key: ir.Value, context: AttentionContext
-    ) -> tuple[ir.Value, ir.Value]:  # type: ignore[no-untyped-def]
+        self, op: OpBuilder, query: ir.Value, key: ir.Value, context: AttentionContext
+    ) -> tuple[ir.Value, ir.Value]:
         """Give query and key their positions."""
         if context.tables is None:
             return query, key
-        positions = rotary_positions(op, context.position_ids)
-        query = context.tables.apply(op, query, positions, self.config.num_attention_heads)
-        return query, context.tables.apply(op, key, positions, self.config.num_key_value_heads)
+        query = context.tables.apply(op, query, self.config.num_attention_heads)
+        return query, context.tables.apply(op, key, self.config.num_key_value_heads)
 
-    def attend(self, op, query, key, value, context: AttentionContext, past: KeyValue):  # type: ignore[no-untyped-def]
+    def attend(
+        self,
+        op: OpBuilder,
+        query: ir.Value,
+        key: ir.Value,
+        value: ir.Value,
+        context: AttentionContext,
+        past: KeyValue,
+    ) -> tuple[ir.Value, KeyValue]:
         """The standard's Attention over past and new tokens."""
         config = self.config
         capped = {"softcap": config.attn_logit_softcapping} if config.attn_logit_softcapping else {}
@@ -69,22 +79,8 @@ class Attention(nn.Module):
             q_num_heads=config.num_attention_heads, kv_num_heads=config.num_key_value_heads,
             scale=config.scale, _outputs=3, **capped,
         )  # fmt: skip
-        B, S, T = query.shape[0], query.shape[1], context.mask.shape[3]
+        B, S, T = dim(query, 0), dim(query, 1), dim(context.mask, 3)
         output.shape = ir.Shape([B, S, config.num_attention_heads * config.head_dim])
         for present in (present_key, present_value):
             present.shape = ir.Shape([B, config.num_key_value_heads, T, config.head_dim])
         return output, (present_key, present_value)
-
-
-def rotary_positions(op, position_ids: ir.Value) -> ir.Value:  # type: ignore[no-untyped-def]
-    """Positions as RotaryEmbedding wants them: the standard allows int64 only."""
-    if position_ids.dtype == ir.DataType.INT64:
-        return position_ids
-    graph = op.builder.graph
-    name = f"{position_ids.name}_int64"
-    for node in position_ids.uses():
-        if node.node.op_type == "Cast" and node.node.outputs[0].name == name and node.node.graph is graph:
-            return node.node.outputs[0]
-    cast = op.Cast(position_ids, to=ir.DataType.INT64)
-    cast.name = name
-    return cast

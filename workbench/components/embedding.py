@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import onnx_ir as ir
-from onnxscript import nn
+from onnxscript import OpBuilder, nn
 
 
 class Embedding(nn.Module):
@@ -13,9 +13,9 @@ class Embedding(nn.Module):
         super().__init__()
         self.weight = nn.Parameter([vocab_size, hidden_size], dtype=dtype)
 
-    def forward(self, op, input_ids: ir.Value) -> ir.Value:  # type: ignore[no-untyped-def]
+    def forward(self, op: OpBuilder, input_ids: ir.Value) -> ir.Value:
         return op.Gather(self.weight, input_ids, axis=0)
 
-    def project(self, op, hidden: ir.Value) -> ir.Value:  # type: ignore[no-untyped-def]
+    def project(self, op: OpBuilder, hidden: ir.Value) -> ir.Value:
         """Logits ``[B, S, V]`` of ``hidden [B, S, E]``."""
         return op.MatMul(hidden, op.Transpose(self.weight, perm=[1, 0]))

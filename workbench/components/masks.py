@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import onnx_ir as ir
+from onnxscript import OpBuilder
 
 from workbench import functions
+from workbench.components.graph import dim
 from workbench.functions import CAUSAL_MASK, SLIDING_WINDOW_MASK
 from workbench.types import OpId
 
@@ -12,7 +14,7 @@ from workbench.types import OpId
 class Masks:
     """Makes each kind of mask once per graph: ``[B, 1, S, T]`` bool, true where a token may look."""
 
-    def __init__(self, op, attention_mask: ir.Value, position_ids: ir.Value) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, op: OpBuilder, attention_mask: ir.Value, position_ids: ir.Value) -> None:
         self._op = op
         self._inputs = (attention_mask, position_ids)
         self._made: dict[int | None, ir.Value] = {}
@@ -28,10 +30,10 @@ class Masks:
     def _call(self, use: OpId, attributes: dict[str, int]) -> ir.Value:
         attention_mask, position_ids = self._inputs
         opset = self._op.builder.graph.opset_imports[""]
-        mask = self._op.call(
+        mask: ir.Value = self._op.call(
             functions.function(use, opset), attention_mask, position_ids, _outputs=1, **attributes
         )
         mask.dtype = ir.DataType.BOOL
-        B, S, T = attention_mask.shape[0], position_ids.shape[1], attention_mask.shape[1]
+        B, S, T = dim(attention_mask, 0), dim(position_ids, 1), dim(attention_mask, 1)
         mask.shape = ir.Shape([B, 1, S, T])
         return mask

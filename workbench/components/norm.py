@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import onnx_ir as ir
-from onnxscript import nn
+from onnxscript import OpBuilder, nn
 
 
 class RMSNorm(nn.Module):
@@ -14,5 +14,5 @@ class RMSNorm(nn.Module):
         self.eps = eps
         self.weight = nn.Parameter([size], dtype=dtype)
 
-    def forward(self, op, x: ir.Value) -> ir.Value:  # type: ignore[no-untyped-def]
+    def forward(self, op: OpBuilder, x: ir.Value) -> ir.Value:
         return op.RMSNormalization(x, self.weight, axis=-1, epsilon=self.eps, stash_type=1)

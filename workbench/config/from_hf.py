@@ -35,9 +35,7 @@ def common(hf: Mapping[str, Any], *, rms_norm_eps: float = 1e-6, **overrides: An
         ConfigError: a size that has no default is missing.
     """
     missing = [
-        n
-        for n in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
-        if hf.get(n) is None
+        n for n in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads") if hf.get(n) is None
     ]
     if missing:
         raise ConfigError(

@@ -34,9 +34,7 @@ class RopeConfig:
                 "Add the number from the model's own config.json."
             )
         if self.partial_rotary_factor > 1:
-            raise ConfigError(
-                f"partial_rotary_factor is {self.partial_rotary_factor}; allowed: 0 < factor <= 1."
-            )
+            raise ConfigError(f"partial_rotary_factor is {self.partial_rotary_factor}; allowed: 0 < factor <= 1.")
 
 
 @dataclasses.dataclass(frozen=True)

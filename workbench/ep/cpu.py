@@ -18,15 +18,15 @@ from workbench.ep.base import (
 )
 
 _RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
-_NO_BF16 = "onnxruntime 1.32.0: no bfloat16 kernel for MatMul, Add, Mul, Where, Sigmoid"
+_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias"
 
 CPU = ExecutionProvider(
-    name="cpu",
+    name="cpu",  # no bfloat16: onnxruntime 1.32.0 has no such kernel for MatMul, Add, Mul, Where, Sigmoid
     title="ONNX Runtime CPU",
-    computes=frozenset({F32, F16}),  # see _NO_BF16
+    computes=frozenset({F32, F16}),
     default_dtype=F32,
     kernels={
-        GQA: kernel(F32, F16, has="do_rotary packed_qkv softcap local_window attention_bias", source=_RAN, confidence="measured"),
+        GQA: kernel(F32, F16, has=_FEATURES, source=_RAN, confidence="measured"),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         MS_ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),

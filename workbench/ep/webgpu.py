@@ -22,6 +22,8 @@ from workbench.ep.base import (
 _RAN = "onnxruntime-ep-webgpu 0.4.0: kernel registry and one-node models on SwiftShader and lavapipe"
 _NO_SOFTCAP = f"{_RAN}; GroupQueryAttention ignores softcap on both, so it is not in the list"
 _ABSENT = "onnxruntime-ep-webgpu 0.4.0: no kernel; such a node is left to the CPU provider"
+_INT64_POSITIONS = "its kernels take int64 positions only"
+_FEATURES = "do_rotary packed_qkv local_window attention_bias qk_norm"
 
 WEBGPU = ExecutionProvider(
     name="webgpu",
@@ -29,7 +31,7 @@ WEBGPU = ExecutionProvider(
     computes=frozenset({F32, F16}),
     default_dtype=F16,
     kernels={
-        GQA: kernel(F32, F16, has="do_rotary packed_qkv local_window attention_bias qk_norm", source=_NO_SOFTCAP, confidence="measured"),
+        GQA: kernel(F32, F16, has=_FEATURES, source=_NO_SOFTCAP, confidence="measured"),
         SKIP_RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         MS_ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
@@ -39,7 +41,7 @@ WEBGPU = ExecutionProvider(
     },
     forbidden=frozenset({SHAPE}),
     index_dtype=ir.DataType.INT32,
-    index_dtype_exceptions=((ROTARY, "its kernels take int64 positions only"), (MS_ROTARY, "its kernels take int64 positions only")),
+    index_dtype_exceptions=((ROTARY, _INT64_POSITIONS), (MS_ROTARY, _INT64_POSITIONS)),
     captures_graphs=True,
     ort_provider="WebGpuExecutionProvider",
 )  # fmt: skip

@@ -65,9 +65,7 @@ def function(use: OpId, opset: int = OPSET, overload: str = "") -> ir.Function:
     The opset must be the model's own: the inliner refuses to mix them.
     """
     made = ir.serde.deserialize_function(_proto(use, opset, overload))  # type: ignore[arg-type]
-    return ir.Function(
-        use.domain, use.op_type, overload, graph=made.graph, attributes=list(made.attributes.values())
-    )
+    return ir.Function(use.domain, use.op_type, overload, graph=made.graph, attributes=list(made.attributes.values()))
 
 
 def ensure(model: ir.Model, use: OpId, overload: str = "") -> None:

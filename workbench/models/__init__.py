@@ -20,7 +20,5 @@ def lookup(model_type: str) -> ModelSpec:
         UnknownNameError: no family of that type is built in; the close match comes first.
     """
     if model_type not in _BY_TYPE:
-        raise unknown(
-            "model_type", model_type, _BY_TYPE, "Build a module of your own with build_from_module()."
-        )
+        raise unknown("model_type", model_type, _BY_TYPE, "Build a module of your own with build_from_module().")
     return _BY_TYPE[model_type]

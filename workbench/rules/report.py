@@ -84,9 +84,7 @@ class OptimizationReport:
     dropped_inputs: tuple[str, ...] = ()
     nodes_before: int = 0
     nodes_after: int = 0
-    seconds: Mapping[str, float] = dataclasses.field(
-        default_factory=lambda: MappingProxyType({}), compare=False
-    )
+    seconds: Mapping[str, float] = dataclasses.field(default_factory=lambda: MappingProxyType({}), compare=False)
 
     @property
     def misses(self) -> tuple[Miss, ...]:

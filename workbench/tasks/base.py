@@ -37,16 +37,14 @@ def finish(builder: GraphBuilder) -> ir.Model:
     """The model of a built graph: function bodies registered, provenance of each node in one short key."""
     from workbench import __version__
 
-    model = ir.Model(
-        builder.graph, ir_version=IR_VERSION, producer_name="ep-workbench", producer_version=__version__
-    )
+    model = ir.Model(builder.graph, ir_version=IR_VERSION, producer_name="ep-workbench", producer_version=__version__)
     for function in builder.functions.values():
         model.functions[function.identifier()] = function
         model.graph.opset_imports.setdefault(function.domain, 1)
     for node in model.graph:
         node.metadata_props[SCOPE_KEY] = _scope(node.name or "")
-        for verbose in ("namespace", "pkg.onnxscript.class_hierarchy", "pkg.onnxscript.name_scopes"):
-            node.metadata_props.pop(verbose, None)
+        for key in [k for k in node.metadata_props if k == "namespace" or k.startswith("pkg.onnxscript.")]:
+            del node.metadata_props[key]  # the same scope three times over, and notes of the builder to itself
     return model
 
 

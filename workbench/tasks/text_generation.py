@@ -37,9 +37,7 @@ class TextGeneration:
     def _batch_and_sequence(self, options: GraphOptions) -> tuple[str | int, str | int]:
         return options.dim("batch_size"), options.dim("sequence_length")
 
-    def _token_inputs(
-        self, builder: GraphBuilder, options: GraphOptions
-    ) -> tuple[ir.Value, ir.Value, ir.Value]:
+    def _token_inputs(self, builder: GraphBuilder, options: GraphOptions) -> tuple[ir.Value, ir.Value, ir.Value]:
         B, S = self._batch_and_sequence(options)
         T, dtype = options.dim("total_sequence_length"), options.index_dtype
         return (

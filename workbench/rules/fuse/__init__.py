@@ -1,0 +1,1 @@
+"""Fusions: one rule a file."""

@@ -1,0 +1,1 @@
+"""Lowerings: one rule a file."""

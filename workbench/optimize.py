@@ -1,0 +1,194 @@
+"""The pipeline: cleanup, fuse, lower, fold, check, on a clone that shares its tensors with the original."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+
+from workbench.ep import ExecutionProvider, get_ep
+from workbench.errors import Diagnostic, FusionError, LegalityError, WorkbenchError, unknown
+from workbench.passes.cleanup import cleanup
+from workbench.passes.fold import fold
+from workbench.passes.legality import legality
+from workbench.rules import RULES
+from workbench.rules.apply import apply
+from workbench.rules.plan import Plan, plan
+from workbench.rules.report import OptimizationReport, RuleReport
+from workbench.types import Padding, Role, dtype_word, parse_dtype
+
+if TYPE_CHECKING:
+    import onnx
+
+    from workbench.package import Package
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Optimized:
+    """An execution provider's graph and the report of how it came about."""
+
+    model: ir.Model
+    report: OptimizationReport
+
+    def __repr__(self) -> str:
+        return f"Optimized({self.report!r})"
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+    def to_frame(self) -> Any:
+        """The report's frame: a row per planned rule."""
+        return self.report.to_frame()
+
+
+def optimize(
+    model: ir.Model | onnx.ModelProto | str | os.PathLike[str] | Package,
+    *,
+    execution_provider: str,
+    dtype: str | None = None,
+    role: str = "decoder",
+    strict: bool = False,
+    verbose: bool = False,
+) -> Optimized:
+    """Turn any ONNX graph into an execution provider's graph. The model given is left as it is.
+
+    ``dtype`` is what the graph computes in (None: found in the graph). Inputs and outputs keep their names, order and
+    types. Misses and what the provider cannot run become diagnostics of the report; ``strict`` raises for them.
+    ``verbose`` prints the report to stderr.
+
+    Raises:
+        UnknownNameError: unknown execution provider, dtype or role.
+        UnsupportedError: the provider does not compute in this dtype.
+        ModelFileError: a path that holds no readable model, or a graph with a cycle.
+        FusionError, LegalityError: with ``strict``.
+    """
+    ep = get_ep(execution_provider)
+    graph = as_model(model)
+    found = parse_dtype(dtype) if dtype is not None else compute_dtype(graph) or ep.default_dtype
+    if role not in list(Role):
+        raise unknown("role", role, [str(r) for r in Role])
+    made = run_plan(graph, plan(ep, found, Role(role), RULES), ep)
+    if strict:
+        check(made.report)
+    if verbose:
+        _print(made.report)
+    return made
+
+
+def as_model(model: Any) -> ir.Model:
+    """The ``ir.Model`` of whatever holds exactly one: a model, a proto, a path or a package."""
+    if isinstance(model, ir.Model):
+        return model
+    if isinstance(model, str | os.PathLike):
+        from workbench.package import load
+
+        return load(Path(model)).model
+    if isinstance(model, Mapping) and hasattr(model, "model"):
+        return model.model  # type: ignore[no-any-return]
+    if type(model).__name__ == "ModelProto":
+        return ir.from_proto(model)
+    raise WorkbenchError(
+        f"Expected an onnx_ir.Model, an onnx.ModelProto, a path or a one-model Package; found {type(model).__name__}."
+    )
+
+
+def compute_dtype(model: ir.Model) -> ir.DataType | None:
+    """The float dtype that most weights of a graph have; without weights, that of its inputs."""
+    counts: dict[ir.DataType, int] = {}
+    values = list(model.graph.initializers.values())
+    for value in values or list(model.graph.inputs):
+        dtype = value.dtype
+        if dtype in (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16):
+            size = value.shape.numpy() if value.shape is not None and value.shape.is_static() else (1,)
+            total = 1
+            for d in size:
+                total *= int(d)
+            counts[dtype] = counts.get(dtype, 0) + total
+    return max(counts, key=lambda d: counts[d]) if counts else None
+
+
+def run_plan(model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused_inputs: bool = False) -> Optimized:
+    """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only."""
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "clone"):
+        clone = model.clone()
+    before = len(clone.graph)
+    with _timed(seconds, "cleanup"):
+        diagnostics = cleanup(clone)
+    with _timed(seconds, "rules"):
+        rules = tuple(apply(clone, step, steps) for step in steps.steps)
+    with _timed(seconds, "fold"):
+        fold(clone, inline=steps.inline)
+    dropped = _drop_unused_inputs(clone) if drop_unused_inputs else ()
+    with _timed(seconds, "legality"):
+        diagnostics += legality(clone, ep)
+    report = OptimizationReport(
+        execution_provider=ep.name,
+        dtype=dtype_word(steps.dtype),
+        role=str(steps.role),
+        planned=tuple((str(step), step.because) for step in steps.steps),
+        skipped=steps.skipped,
+        rules=rules,
+        diagnostics=diagnostics + _unmatched(rules),
+        dropped_inputs=dropped,
+        nodes_before=before,
+        nodes_after=len(clone.graph),
+        seconds=seconds,
+    )
+    return Optimized(clone, report)
+
+
+@contextlib.contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[name] = time.perf_counter() - start
+
+
+def _unmatched(rules: tuple[RuleReport, ...]) -> tuple[Diagnostic, ...]:
+    """A planned rule that recognised none of its candidates: on a foreign graph a finding, on ours a bug."""
+    found = []
+    for rule in rules:
+        if rule.candidates and not rule.applied and rule.missed("unmatched"):
+            miss = next(m for m in rule.misses if m.kind == "unmatched")
+            text = f"{rule.rule} recognised none of its {rule.candidates} candidates: {miss.reason}"
+            found.append(Diagnostic("fusion.unmatched", "warning", text, miss.node))
+    return tuple(found)
+
+
+def check(report: OptimizationReport) -> None:
+    """Raise what the report only says.
+
+    Raises:
+        FusionError: a planned rule has candidates, applied to none, and at least one was not recognised.
+        LegalityError: something remains that the provider must not be given.
+    """
+    for finding in report.diagnostics:
+        if finding.code == "fusion.unmatched":
+            raise FusionError(f"{report.execution_provider} {report.dtype}: {finding}")
+        if finding.code.startswith("legality.") and finding.severity == "error":
+            raise LegalityError(f"{report.execution_provider} {report.dtype}: {finding}")
+
+
+def _drop_unused_inputs(model: ir.Model) -> tuple[str, ...]:
+    unused = [value for value in model.graph.inputs if not value.uses() and not value.is_graph_output()]
+    for value in unused:
+        model.graph.inputs.remove(value)
+    return tuple(value.name or "" for value in unused)
+
+
+def _print(report: OptimizationReport) -> None:
+    import sys
+
+    print(report.to_frame().to_string(index=False), file=sys.stderr)
+    for line in (*report.misses, *report.diagnostics):
+        print(line, file=sys.stderr)
+
+
+__all__ = ["Optimized", "Padding", "check", "optimize", "run_plan"]

@@ -1,0 +1,107 @@
+"""Fold: weights that a graph turns or joins become one initializer each, read lazily; what is dead goes.
+
+A Transpose or Concat of initializers costs every session its time and a second copy of the weight. The folded weight
+holds no data: it is made from the others when somebody reads it, so a package never keeps two copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes import common
+
+from workbench.types import WB_DOMAIN
+from workbench.weights.lazy import derived
+
+
+def fold(model: ir.Model, *, inline: bool) -> None:
+    """Inline semantic functions where none may stay, fold weights, drop what is dead, in place.
+
+    Only our own functions are inlined: bodies of com.microsoft operators stand for kernels.
+    """
+    common.CommonSubexpressionEliminationPass()(model)
+    if inline and any(function.domain == WB_DOMAIN for function in model.functions.values()):
+        common.InlinePass(criteria=lambda function: function.domain == WB_DOMAIN)(model)
+        _name_inlined(model)
+    for node in list(model.graph):
+        if node.domain == "" and node.op_type in _FOLDS:
+            _fold_node(model.graph, node)
+    common.RemoveUnusedNodesPass()(model)
+    common.RemoveUnusedFunctionsPass()(model)
+    common.RemoveUnusedOpsetsPass()(model)
+
+
+def _name_inlined(model: ir.Model) -> None:
+    common.NameFixPass()(model)
+
+
+def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
+    """Replace a node over initializers by one initializer, if nobody else reads those."""
+    inputs = [value for value in node.inputs if value is not None]
+    own = all(v.is_initializer() and len(v.uses()) == 1 and not v.is_graph_input() for v in inputs)
+    out = node.outputs[0]
+    if not own or not inputs or out.is_graph_output() or any(_rank(v) is None for v in inputs):
+        return
+    compute, shape = _FOLDS[node.op_type](node, inputs)
+    name = _name(node, inputs)
+    if name in graph.initializers:
+        return
+    folded = ir.Value(name=name, shape=ir.Shape(shape), type=inputs[0].type)
+    tensors = [v.const_value for v in inputs]
+    if all(tensor is not None for tensor in tensors):
+        folded.const_value = _tensor(name, inputs[0], shape, tensors, compute)
+    graph.initializers.add(folded)
+    ir.convenience.replace_all_uses_with(out, folded)
+    graph.remove(node, safe=True)
+    for value in inputs:
+        del graph.initializers[value.name or ""]
+
+
+def _tensor(
+    name: str, like: ir.Value, shape: Sequence[int], tensors: Sequence[ir.TensorProtocol | None], compute: Callable
+) -> ir.TensorProtocol:
+    def make() -> np.ndarray:
+        return compute([tensor.numpy() for tensor in tensors if tensor is not None])
+
+    return derived(name, like.dtype or ir.DataType.FLOAT, shape, make)
+
+
+def _rank(value: ir.Value) -> int | None:
+    shape = value.shape
+    return len(shape) if shape is not None and all(isinstance(d, int) for d in shape) else None
+
+
+def _sizes(value: ir.Value) -> list[int]:
+    return [int(d) for d in value.shape or ()]  # type: ignore[arg-type]
+
+
+def _transpose(node: ir.Node, inputs: Sequence[ir.Value]) -> tuple[Callable, list[int]]:
+    sizes = _sizes(inputs[0])
+    given = node.attributes.get("perm")
+    perm = list(given.as_ints()) if given is not None else list(reversed(range(len(sizes))))
+    return (lambda arrays: np.ascontiguousarray(arrays[0].transpose(perm))), [sizes[i] for i in perm]
+
+
+def _concat(node: ir.Node, inputs: Sequence[ir.Value]) -> tuple[Callable, list[int]]:
+    axis, sizes = node.attributes["axis"].as_int(), _sizes(inputs[0])
+    sizes[axis] = sum(_sizes(v)[axis] for v in inputs)
+    return (lambda arrays: np.concatenate(arrays, axis=axis)), sizes
+
+
+_FOLDS: dict[str, Callable[[ir.Node, Sequence[ir.Value]], tuple[Callable, list[int]]]] = {
+    "Transpose": _transpose,
+    "Concat": _concat,
+}
+
+
+def _name(node: ir.Node, inputs: Sequence[ir.Value]) -> str:
+    """``x.weight`` turned is ``x.weight.T``; ``q_proj.weight, k_proj.weight, ...`` joined is ``q_proj+k_proj....weight``."""
+    names = [value.name or "" for value in inputs]
+    if node.op_type == "Transpose":
+        return names[0].removesuffix(".T") if names[0].endswith(".T") else f"{names[0]}.T"
+    parts = [name.split(".") for name in names]
+    if len({len(p) for p in parts}) > 1:
+        return "+".join(names)
+    return ".".join(p[0] if len(set(p)) == 1 else "+".join(p) for p in zip(*parts, strict=True))

@@ -1,0 +1,74 @@
+"""What is left in a graph against the facts: node by node, with the dtypes that the nodes really have."""
+
+from __future__ import annotations
+
+import collections
+from typing import Protocol
+
+import onnx_ir as ir
+
+from workbench.errors import Diagnostic
+from workbench.types import OpId, dtype_word
+
+
+class Facts(Protocol):
+    """What the check asks of an execution provider."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def domains(self) -> frozenset[str]: ...
+    @property
+    def forbidden(self) -> frozenset[OpId]: ...
+    @property
+    def falls_back(self) -> bool: ...
+    @property
+    def index_dtype(self) -> ir.DataType: ...
+    def runs(self, use: OpId, dtype: ir.DataType) -> bool: ...
+
+
+def legality(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
+    """Findings: errors for what must not remain, warnings for nodes that go to another provider.
+
+    Nodes of one kind are counted together; ``where`` names the first.
+    """
+    found: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+    functions = {function.domain for function in model.functions.values()}
+    for node in ir.traversal.RecursiveGraphIterator(model.graph):
+        problem = _problem(node, facts, functions)
+        if problem:
+            found[problem].append(node.name or node.op_type)
+    diagnostics = [_diagnostic(code, text, nodes, facts) for (code, text), nodes in found.items()]
+    return tuple(diagnostics) + _boundary(model, facts)
+
+
+def _problem(node: ir.Node, facts: Facts, functions: set[str]) -> tuple[str, str] | None:
+    use = OpId(node.op_type, node.domain)
+    if node.domain not in facts.domains:
+        return "legality.domain", f"operators of domain {node.domain!r} must not remain ({use})"
+    if use in facts.forbidden:
+        return "legality.forbidden", f"{use} must not remain"
+    if node.domain in functions:
+        return None  # it has a body
+    floats = (v.dtype for v in node.inputs if v is not None and v.dtype is not None)
+    dtype = next((d for d in floats if d.is_floating_point()), None)
+    if dtype is not None and not facts.runs(use, dtype):
+        return "legality.no-kernel", f"{use} has no kernel in {dtype_word(dtype)}"
+    return None
+
+
+def _diagnostic(code: str, text: str, nodes: list[str], facts: Facts) -> Diagnostic:
+    falls_back = code == "legality.no-kernel" and facts.falls_back
+    where = nodes[0] if len(nodes) == 1 else f"{nodes[0]} and {len(nodes) - 1} more"
+    hint = "The node is left to the CPU provider, at the cost of copies." if falls_back else ""
+    return Diagnostic(code, "warning" if falls_back else "error", f"{facts.name}: {text}", where, hint)
+
+
+def _boundary(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
+    if facts.index_dtype == ir.DataType.INT64:
+        return ()
+    wide = [value.name or "" for value in model.graph.inputs if value.dtype == ir.DataType.INT64]
+    if not wide:
+        return ()
+    text = f"{facts.name}: inputs are int64 where it wants {dtype_word(facts.index_dtype)}"
+    return (Diagnostic("legality.index-dtype", "warning", text, ", ".join(wide), "Build for it to get int32 inputs."),)

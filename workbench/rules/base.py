@@ -1,0 +1,79 @@
+"""The record of a rule: what it looks at, what leaves the graph, what enters it, and one pure function.
+
+Our own record and not a pattern rewriter: a rule walks a few producers and *says why* it leaves a candidate alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import onnx_ir as ir
+
+from workbench.types import MissKind, OpId, Padding, Role, Stage
+
+
+class Refusal(Exception):
+    """Raised by a rewrite that cannot prove its precondition: a sentence for people, and the kind of the miss."""
+
+    def __init__(self, reason: str, *, kind: MissKind = "precondition") -> None:
+        super().__init__(reason)
+        self.kind: MissKind = kind
+
+
+def every(node: ir.Node) -> bool:
+    """The ``looks_at`` of rules for which each anchor is a candidate."""
+    return True
+
+
+@dataclasses.dataclass(frozen=True)
+class Rewrite:
+    """New nodes to stand where the anchor stood, and which old values they replace.
+
+    ``functions`` names the semantic functions (and overloads) used by ``nodes``. ``left`` says what the rewrite could
+    have taken with it and did not, and why.
+    """
+
+    nodes: Sequence[ir.Node]
+    replace: Mapping[ir.Value, ir.Value]
+    functions: Sequence[tuple[OpId, str]] = ()
+    left: Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """Where a rule works: the anchor and what the plan allows there. Never an execution provider.
+
+    ``allows`` holds the optional features of the produced operator that the kernel has.
+    """
+
+    node: ir.Node
+    model: ir.Model
+    dtype: ir.DataType
+    allows: frozenset[str]
+    padding: Padding = "right"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """One rewrite rule.
+
+    ``anchors`` are the operators it starts from and ``looks_at`` which of those are candidates (the others are counted
+    nowhere). ``removes`` and ``produces`` are what plans are derived from; ``optional`` are features it produces where
+    the kernel has them and does without elsewhere. ``needs`` states the precondition in one line.
+    """
+
+    name: str
+    stage: Stage
+    anchors: tuple[OpId, ...]
+    removes: frozenset[OpId]
+    produces: frozenset[OpId]
+    rewrite: Callable[[Site], Rewrite]
+    needs: str
+    looks_at: Callable[[ir.Node], bool] = every
+    optional: frozenset[OpId] = frozenset()
+    roles: frozenset[Role] = frozenset(Role)
+    after: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Rule({self.name!r})"

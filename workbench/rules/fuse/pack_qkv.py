@@ -1,0 +1,114 @@
+"""GroupQueryAttention(x @ Wq, x @ Wk, x @ Wv) -> GroupQueryAttention(x @ [Wq | Wk | Wv]): one MatMul instead of three.
+
+The packed weight is a Concat of initializers, which the fold stage turns into one, read lazily.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import onnx_ir as ir
+
+from workbench.rules.base import Refusal, Rewrite, Rule, Site
+from workbench.rules.graph import attributes_of, last_dim, made_by, new, required, scope, value_in
+from workbench.types import MS_DOMAIN, SCOPE_KEY, OpId, Role, Stage
+
+GQA, MATMUL, ADD = OpId("GroupQueryAttention", MS_DOMAIN), OpId("MatMul"), OpId("Add")
+TRANSPOSE, CONCAT = OpId("Transpose"), OpId("Concat")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Projection:
+    """``x @ weight (+ bias)``; ``turned`` says that the weight is stored ``[out, in]`` and transposed in the graph."""
+
+    x: ir.Value
+    weight: ir.Value
+    bias: ir.Value | None
+    turned: bool
+
+    @property
+    def width(self) -> int:
+        size = self.weight.shape[0 if self.turned else 1] if self.weight.shape is not None else None
+        if not isinstance(size, int):
+            raise Refusal("the size of a weight is not known", kind="unmatched")
+        return size
+
+
+def rewrite(site: Site) -> Rewrite:
+    """Pack three projections of one input; refuse anything else between input and attention."""
+    node = site.node
+    found = [_named(name, required(node, i)) for i, name in enumerate(("query", "key", "value"))]
+    first = found[0]
+    if any(p.x is not first.x for p in found):
+        raise Refusal("query, key and value project different inputs")
+    if len({p.bias is None for p in found}) > 1:
+        raise Refusal("only some of query, key and value have a bias")
+    if len({p.turned for p in found}) > 1:
+        raise Refusal("the weights are stored in different layouts", kind="unmatched")
+    nodes = _packed(found)
+    gqa = new(GQA, [nodes[-1].outputs[0], None, None, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
+    for made in nodes:
+        made.metadata_props[SCOPE_KEY] = f"{scope(node)}.qkv_proj"
+    return Rewrite([*nodes, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
+
+
+def _named(name: str, value: ir.Value) -> _Projection:
+    try:
+        return _projection(value)
+    except Refusal as refusal:
+        raise Refusal(f"{name}: {refusal}", kind=refusal.kind) from None
+
+
+def _projection(value: ir.Value) -> _Projection:
+    bias, add = None, made_by(value, ADD)
+    if add is not None:
+        product, bias = required(add, 0), required(add, 1)
+        if len(value.uses()) > 1 or bias.const_value is None and not bias.is_initializer():
+            raise Refusal("the projection is followed by an Add that is no bias of it alone")
+        value = product
+    matmul = made_by(value, MATMUL)
+    if matmul is None:
+        maker = value.producer()
+        raise Refusal(f"it is made by {maker.op_type if maker else 'a graph input'}, not by a projection's MatMul")
+    if len(value.uses()) > 1 or value.is_graph_output():
+        raise Refusal("the projection has another reader")
+    weight = required(matmul, 1)
+    transpose = made_by(weight, TRANSPOSE)
+    stored = required(transpose, 0) if transpose else weight
+    if not stored.is_initializer():
+        raise Refusal("the weight is not an initializer", kind="unmatched")
+    return _Projection(required(matmul, 0), stored, bias, transpose is not None)
+
+
+def _packed(found: list[_Projection]) -> list[ir.Node]:
+    x, turned, dtype = found[0].x, found[0].turned, found[0].weight.dtype or ir.DataType.FLOAT
+    rows, width = sum(p.width for p in found), last_dim(x)
+    shape = [rows, width] if turned else [width, rows]
+    packed = new(CONCAT, [p.weight for p in found], like=[(dtype, shape)], axis=0 if turned else 1)
+    nodes = [packed]
+    if turned:
+        nodes.append(new(TRANSPOSE, packed.outputs, like=[(dtype, [width, rows])], perm=[1, 0]))
+    leading = list(x.shape[:-1]) if x.shape is not None else [None, None]
+    nodes.append(new(MATMUL, [x, nodes[-1].outputs[0]], like=[(x.dtype or dtype, [*leading, rows])]))
+    if found[0].bias is not None:
+        bias = new(CONCAT, [p.bias for p in found], like=[(dtype, [rows])], axis=0)
+        nodes += [bias, new(ADD, [nodes[-1].outputs[0], bias.outputs[0]], like=[nodes[-1].outputs[0]])]
+    return nodes
+
+
+def _is_unpacked(node: ir.Node) -> bool:
+    return value_in(node, 1) is not None
+
+
+RULE = Rule(
+    name="fuse/pack_qkv",
+    stage=Stage.FUSE,
+    anchors=(GQA,),
+    looks_at=_is_unpacked,
+    removes=frozenset(),
+    produces=frozenset({OpId("GroupQueryAttention", MS_DOMAIN, "packed_qkv")}),
+    rewrite=rewrite,
+    roles=frozenset({Role.DECODER}),
+    after=("fuse/gqa",),
+    needs="three projections of one input with nothing between them and the attention",
+)

@@ -1,0 +1,44 @@
+"""GroupQueryAttention on packed QKV -> Split and GroupQueryAttention on three inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from workbench.rules.base import Refusal, Rewrite, Rule, Site
+from workbench.rules.graph import attr, attributes_of, last_dim, new, required, value_in
+from workbench.types import MS_DOMAIN, OpId, Stage
+
+GQA, SPLIT, CONSTANT = OpId("GroupQueryAttention", MS_DOMAIN), OpId("Split"), OpId("Constant")
+
+
+def rewrite(site: Site) -> Rewrite:
+    """Cut the last axis into the query heads, the key heads and the value heads."""
+    node = site.node
+    packed = required(node, 0)
+    heads, kv_heads, width = attr(node, "num_heads", 0), attr(node, "kv_num_heads", 0), last_dim(packed)
+    if not heads or not kv_heads or width is None or width % (heads + 2 * kv_heads):
+        raise Refusal(f"{heads} + 2 x {kv_heads} heads do not divide a packed width of {width}", kind="unmatched")
+    size = width // (heads + 2 * kv_heads)
+    widths = [heads * size, kv_heads * size, kv_heads * size]
+    dtype, leading = packed.dtype or site.dtype, list(packed.shape[:-1]) if packed.shape is not None else [None, None]
+    sizes = new(CONSTANT, [], like=[(ir.DataType.INT64, [3])], value=ir.tensor(np.array(widths, np.int64)))
+    split = new(SPLIT, [packed, sizes.outputs[0]], like=[(dtype, [*leading, w]) for w in widths], axis=-1)
+    gqa = new(GQA, [*split.outputs, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
+    return Rewrite([sizes, split, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
+
+
+def _is_packed(node: ir.Node) -> bool:
+    return value_in(node, 1) is None and value_in(node, 2) is None
+
+
+RULE = Rule(
+    name="lower/unpack_qkv",
+    stage=Stage.LOWER,
+    anchors=(GQA,),
+    looks_at=_is_packed,
+    removes=frozenset({OpId("GroupQueryAttention", MS_DOMAIN, "packed_qkv")}),
+    produces=frozenset({GQA, SPLIT}),
+    rewrite=rewrite,
+    needs="a packed width that the heads divide",
+)
