@@ -40,11 +40,21 @@ def bound(value: float) -> str:
 def comparison(value: float, limit: float) -> str:
     """``max|d| 1e-6 <= 2e-4``: a text that is true as it stands, also after the rounding.
 
-    A value beyond its limit keeps two digits, since the decade alone could hide it.
+    A value beyond its limit keeps as many digits as it takes to see that.
     """
     if not value <= limit:
-        return f"max|d| {value:.2g} > {bound(limit)}" if math.isfinite(value) else f"max|d| {decade(value)}"
+        return _beyond(value, limit)
     shown = decade(value)
     if float(shown) <= float(bound(limit)):
         return f"max|d| {shown} <= {bound(limit)}"
     return f"max|d| <= {bound(limit)}"
+
+
+def _beyond(value: float, limit: float) -> str:
+    if not math.isfinite(value):
+        return f"max|d| {decade(value)}"
+    for digits in range(2, 18):
+        left, right = f"{value:.{digits}g}", f"{limit:.{digits}g}"
+        if float(left) > float(right):
+            break
+    return f"max|d| {left} > {right}"

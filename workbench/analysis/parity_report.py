@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.markup import block, escape
 from workbench.analysis.parity import LABELS, VERDICTS, LogitSample, ParityRow, Verdict
-from workbench.analysis.parity_summary import ParityGroup, ParitySummary, fold, worst
+from workbench.analysis.parity_summary import ParityGroup, ParitySummary, fold, worst_verdict
 from workbench.types import Tolerance
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class ParityReport:
     @property
     def verdict(self) -> Verdict:
         """``differs`` if any row differs, else ``ok`` if anything ran, else ``not run``."""
-        return worst(row.verdict for row in self.rows)
+        return worst_verdict(row.verdict for row in self.rows)
 
     @property
     def execution_providers(self) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ class ParitySummary:
         return block("Parity, errors rounded up to decades", table(columns, [g.cells() for g in self.rows]))
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
+def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     found = set(verdicts)
     return "differs" if "differs" in found else "ok" if "ok" in found else "not run"
 
@@ -156,7 +156,7 @@ def fold(rows: list[ParityRow], case: str) -> ParityGroup:
     """Fold rows of one execution provider; rows that did not run only count when none did."""
     ran = [row for row in rows if row.verdict != "not run"] or rows
     first = ran[0]
-    verdict = worst(row.verdict for row in ran)
+    verdict = worst_verdict(row.verdict for row in ran)
     worst = max(ran, key=_excess)
     loosest = max((row.tolerance for row in ran), key=lambda t: t.atol)
     limit = worst.tolerance if verdict == "differs" else loosest

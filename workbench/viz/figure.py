@@ -60,6 +60,7 @@ class Figure:
     def __init__(self, figure: MplFigure, alt: str) -> None:
         self._figure = figure
         self.alt = alt
+        _settle(figure)
 
     @property
     def axes(self) -> list[Axes]:
@@ -114,6 +115,14 @@ def canvas(width: float, height: float) -> MplFigure:
 
     layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.04)
     return MplFigure(figsize=(width, height), layout=layout)
+
+
+def _settle(figure: MplFigure) -> None:
+    """Lay everything out once: constrained layout moves things a little with every drawing."""
+    with style():
+        figure.set_dpi(DPI)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
 
 
 def say(text: str, alt: str | None = None) -> Figure:
