@@ -1,3 +1,107 @@
-"""EP Workbench: inspect what ONNX Runtime's execution providers need of a transformer's graph."""
+"""EP Workbench: inspect what ONNX Runtime's execution providers need of a transformer's graph.
+
+Names are loaded when they are first used, so that importing the package costs no more than importing onnxscript.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from workbench.analysis.histogram import OpHistogram, histogram
+    from workbench.analysis.misses import MissTable
+    from workbench.analysis.parity_report import ParityReport
+    from workbench.analysis.tables import FusionTable, OpTable
+    from workbench.build import build, build_from_module
+    from workbench.compare import Comparison, compare
+    from workbench.components.decoder import CausalLM
+    from workbench.config.model_config import ModelConfig, RopeConfig
+    from workbench.ep import execution_providers, get_ep
+    from workbench.ep.base import ExecutionProvider, Kernel
+    from workbench.errors import (
+        ConfigError, Diagnostic, ExecutionError, FeedsError, FusionError, LegalityError, ModelFileError, OfflineError,
+        SaveError, UnknownNameError, UnsupportedError, WeightsError, WorkbenchError,
+    )  # fmt: skip
+    from workbench.optimize import Optimized, optimize
+    from workbench.package import Package, load
+    from workbench.rules.report import Miss, OptimizationReport, RuleReport
+    from workbench.runtime.ort_cpu import OrtCpuSession, SessionSettings
+    from workbench.widgets.netron import open_in_netron
+    from workbench.widgets.panel import ComparePanel
+
+_PLACES = {
+    # make
+    "build": "build",
+    "build_from_module": "build",
+    "compare": "compare",
+    "load": "package",
+    "optimize": "optimize",
+    # look
+    "histogram": "analysis.histogram",
+    "open_in_netron": "widgets.netron",
+    "ComparePanel": "widgets.panel",
+    # results
+    "Comparison": "compare",
+    "FusionTable": "analysis.tables",
+    "MissTable": "analysis.misses",
+    "OpHistogram": "analysis.histogram",
+    "OpTable": "analysis.tables",
+    "OptimizationReport": "rules.report",
+    "Optimized": "optimize",
+    "Package": "package",
+    "ParityReport": "analysis.parity_report",
+    "RuleReport": "rules.report",
+    "Miss": "rules.report",
+    # facts and models
+    "CausalLM": "components.decoder",
+    "ExecutionProvider": "ep.base",
+    "Kernel": "ep.base",
+    "ModelConfig": "config.model_config",
+    "RopeConfig": "config.model_config",
+    "execution_providers": "ep",
+    "get_ep": "ep",
+    # run
+    "OrtCpuSession": "runtime.ort_cpu",
+    "SessionSettings": "runtime.ort_cpu",
+    # errors
+    "ConfigError": "errors",
+    "Diagnostic": "errors",
+    "ExecutionError": "errors",
+    "FeedsError": "errors",
+    "FusionError": "errors",
+    "LegalityError": "errors",
+    "ModelFileError": "errors",
+    "OfflineError": "errors",
+    "SaveError": "errors",
+    "UnknownNameError": "errors",
+    "UnsupportedError": "errors",
+    "WeightsError": "errors",
+    "WorkbenchError": "errors",
+}
+
+__all__ = [
+    "build", "build_from_module", "compare", "load", "optimize",
+    "histogram", "open_in_netron", "ComparePanel",
+    "Comparison", "FusionTable", "MissTable", "OpHistogram", "OpTable", "OptimizationReport", "Optimized", "Package",
+    "ParityReport", "RuleReport", "Miss",
+    "CausalLM", "ExecutionProvider", "Kernel", "ModelConfig", "RopeConfig", "execution_providers", "get_ep",
+    "OrtCpuSession", "SessionSettings",
+    "ConfigError", "Diagnostic", "ExecutionError", "FeedsError", "FusionError", "LegalityError", "ModelFileError",
+    "OfflineError", "SaveError", "UnknownNameError", "UnsupportedError", "WeightsError", "WorkbenchError",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    module = importlib.import_module(f"workbench.{_PLACES[name]}")
+    value = getattr(module, name)
+    globals()[name] = value  # `from workbench import build` means the function, also after the module is loaded
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

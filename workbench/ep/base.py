@@ -78,8 +78,7 @@ class ExecutionProvider:
             return False
         fact = self.kernels.get(use.op)
         if fact is None:
-            standard = use.domain == "" and not use.feature
-            return standard and (dtype in self.computes or not dtype.is_floating_point())
+            return use.domain == "" and (dtype in self.computes or not dtype.is_floating_point())
         return dtype in fact.dtypes and (not use.feature or use.feature in fact.has)
 
     def graph_options(self, *, graph_capture: bool = False) -> GraphOptions:

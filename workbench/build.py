@@ -1,0 +1,135 @@
+"""``build``: from a model's name, folder or file to an execution provider's package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, get_args
+
+import onnx_ir as ir
+from onnxscript import nn
+
+from workbench.components.decoder import CausalLM
+from workbench.config.model_config import ModelConfig
+from workbench.config.resolve import resolve
+from workbench.ep import ExecutionProvider, get_ep
+from workbench.errors import UnsupportedError, WorkbenchError, unknown
+from workbench.models import lookup
+from workbench.recipe import MakeModule, Recipe
+from workbench.tasks import Task, get_task
+from workbench.types import Padding, dtype_word, parse_dtype
+
+if TYPE_CHECKING:
+    from workbench.package import Package
+
+ModelLike = str | os.PathLike[str] | Mapping[str, Any] | Any
+"""A built-in name, a folder, a ``config.json`` or ``.gguf`` file, a ``PretrainedConfig`` or its dict."""
+
+
+def build(
+    model: ModelLike,
+    task: str | Task | None = None,
+    *,
+    module_class: type[CausalLM] | None = None,
+    execution_provider: str = "cpu",
+    dtype: str | None = None,
+    load_weights: bool = True,
+    trust_remote_code: bool = False,
+    graph_capture: bool = False,
+    padding: Padding = "right",
+) -> Package:
+    """Build a model as ONNX graphs for one execution provider.
+
+    Args:
+        model: a built-in name (``smollm2-135m``), a local Hugging Face folder, a ``config.json`` (with
+            ``load_weights=False``), a ``.gguf`` file, or a ``PretrainedConfig``.
+        task: the I/O contract; None takes the family's own.
+        module_class: a module of yours instead of the family's.
+        execution_provider: whose graph to make; see ``execution_providers()``.
+        dtype: float32, float16 or bfloat16; None is the provider's default.
+        load_weights: False makes a skeleton of any size, without data.
+        trust_remote_code: code from a model's folder is never run; True is refused.
+        graph_capture: fix batch and new tokens at 1 for providers that capture graphs: a decode-only graph.
+        padding: ``right`` (fastest) or ``any``, where the provider can carry the mask.
+
+    Raises:
+        UnknownNameError: unknown model, task, execution provider, dtype or padding (the close match comes first).
+        UnsupportedError: the provider cannot compute in this dtype, or an option does not exist for it.
+        ConfigError, WeightsError, OfflineError: what is wrong with the model's files.
+    """
+    ep = get_ep(execution_provider)
+    _check_options(padding, trust_remote_code)
+    compute = parse_dtype(dtype) if dtype is not None else ep.default_dtype
+    recipe = recipe_for(model, task, module_class=module_class, load_weights=load_weights)
+    return recipe.package(ep, compute, padding=padding, graph_capture=graph_capture)
+
+
+def build_from_module(
+    module: nn.Module | MakeModule,
+    config: ModelConfig,
+    task: str | Task = "text-generation",
+    *,
+    execution_provider: str = "cpu",
+    dtype: str | None = None,
+    padding: Padding = "right",
+) -> Package:
+    """Build a module of your own.
+
+    ``module`` is a class (or function) called with ``(config, dtype)``, or an instance, which serves one build and
+    decides the dtype. Parameters keep the data that they have; the others make a skeleton.
+
+    Raises:
+        UnsupportedError: the dtype is not that of the instance, or not the provider's.
+        WorkbenchError: the instance has been built before.
+    """
+    ep = get_ep(execution_provider)
+    _check_options(padding, False)
+    make, own = _factory(module)
+    compute = parse_dtype(dtype) if dtype is not None else own or ep.default_dtype
+    if own is not None and own != compute:
+        raise UnsupportedError(
+            f"The module's parameters are {dtype_word(own)}, dtype asks for {dtype_word(compute)}. "
+            "Give the class instead of an instance, or make the instance in that dtype."
+        )
+    return Recipe(make, config, get_task(task)).package(ep, compute, padding=padding)
+
+
+def recipe_for(
+    model: ModelLike, task: str | Task | None = None, *, module_class: type[CausalLM] | None, load_weights: bool
+) -> Recipe:
+    """Resolve a model and open its weights."""
+    source = resolve(model, load_weights=load_weights)
+    spec = lookup(source.model_type)
+    config = spec.config(source.hf)
+    weights = None
+    if load_weights:
+        from workbench.weights.load import open_weights
+
+        weights = open_weights(source)
+    return Recipe(module_class or spec.module, config, get_task(task or spec.task), source, weights)
+
+
+def _check_options(padding: str, trust_remote_code: bool) -> None:
+    if padding not in get_args(Padding):
+        raise unknown("padding", padding, get_args(Padding))
+    if trust_remote_code:
+        raise UnsupportedError(
+            "trust_remote_code=True: the workbench never runs code from a model's folder. "
+            "Write the model as a module and give it with module_class= or build_from_module()."
+        )
+
+
+def _factory(module: nn.Module | MakeModule) -> tuple[MakeModule, ir.DataType | None]:
+    if not isinstance(module, nn.Module):
+        return module, None
+    parameters = list(module.parameters())
+    if any(parameter.uses() for parameter in parameters):
+        raise WorkbenchError(
+            f"This {type(module).__name__} has been built already, and its parameters belong to that graph. "
+            "Make a new instance, or give the class."
+        )
+    dtypes = {p.dtype for p in parameters if p.dtype is not None and p.dtype.is_floating_point()}
+    return lambda config, dtype: module, next(iter(dtypes), None)
+
+
+__all__ = ["ExecutionProvider", "build", "build_from_module"]

@@ -1,0 +1,145 @@
+"""``compare``: one model for several execution providers, side by side, with everything one wants to know of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+
+from workbench.build import ModelLike, recipe_for
+from workbench.ep import default_comparison, get_ep
+from workbench.errors import UnknownNameError
+from workbench.types import parse_dtype
+
+if TYPE_CHECKING:
+    from workbench.analysis.misses import MissTable
+    from workbench.analysis.parity_report import ParityReport
+    from workbench.analysis.tables import FusionTable, OpTable
+    from workbench.package import Package
+    from workbench.runtime.ort_cpu import SessionSettings
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Comparison(Mapping[str, "Package"]):
+    """Packages of one model by execution provider, and the generic graph (float32) that they come from.
+
+    Weights are shared: a dtype is converted when somebody reads it, and no package holds a copy.
+    """
+
+    packages: Mapping[str, Package]
+    generic: ir.Model
+    name: str
+
+    def __getitem__(self, execution_provider: str) -> Package:
+        return self.packages[execution_provider]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.packages)
+
+    def __len__(self) -> int:
+        return len(self.packages)
+
+    def ops(self) -> OpTable:
+        """Nodes by operator, for the generic graph and each execution provider."""
+        from workbench.analysis.tables import op_table
+
+        return op_table({"generic": self.generic} | {name: package.model for name, package in self.items()})
+
+    def fusions(self) -> FusionTable:
+        """What each planned rule looked at, did and missed."""
+        from workbench.analysis.tables import fusion_table
+
+        return fusion_table({name: package.report for name, package in self.items()})
+
+    def misses(self) -> MissTable:
+        """Every candidate that a rule left alone, with the reason."""
+        from workbench.analysis.misses import miss_table
+
+        return miss_table({name: package.report for name, package in self.items()})
+
+    def parity(
+        self,
+        prompts: str | Sequence[str] | None = None,
+        *,
+        feeds: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        settings: SessionSettings | None = None,
+    ) -> ParityReport:
+        """Run the generic graph and each provider's graph on CPU kernels and compare their logits.
+
+        ``prompts`` are tokenized; without them, and without ``feeds`` (inputs by name for one call), tokens are drawn
+        from ``seed``. The first prompt runs alone, all of them as a right-padded batch, then three decode steps.
+
+        Raises:
+            FeedsError: no tokenizer for prompts, an empty prompt, or feeds that the graph does not take.
+            WeightsError: the packages are skeletons.
+        """
+        from workbench.parity import run_parity
+
+        texts = (prompts,) if isinstance(prompts, str) else tuple(prompts or ())
+        return run_parity(self, texts, feeds, seed=seed, settings=settings)
+
+    def save_html(self, path: str | Path, *, parity: ParityReport | None = None) -> Path:
+        """One self-contained HTML page of everything above."""
+        from workbench.viz.report import save_html
+
+        return save_html(self, path, parity=parity)
+
+    def to_frame(self) -> Any:
+        """A row per execution provider: dtype, nodes before and after, padding contract, dropped inputs."""
+        import pandas as pd
+
+        rows = [
+            [name, r.dtype, r.nodes_before, r.nodes_after, self[name].padding, ", ".join(r.dropped_inputs)]
+            for name, r in ((name, package.report) for name, package in self.items())
+        ]
+        columns = ["execution_provider", "dtype", "generic_nodes", "nodes", "padding", "dropped_inputs"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name} {p.report.dtype} {p.report.nodes_after} nodes" for name, p in self.items())
+        return f"Comparison({self.name}: generic {len(self.generic.graph)} nodes; {parts})"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<div><p>{html.escape(repr(self))}</p>{self.to_frame().to_html(index=False, border=0)}</div>"
+
+
+def compare(
+    model: ModelLike,
+    *,
+    execution_providers: Sequence[str] | None = None,
+    dtype: str | None = None,
+    load_weights: bool = True,
+) -> Comparison:
+    """Build a model for several execution providers and set them side by side.
+
+    Args:
+        model: what ``build`` takes.
+        execution_providers: names; None takes cpu, dml, webgpu and onnx-standard.
+        dtype: for all of them; None is each provider's default.
+        load_weights: False compares graphs only.
+
+    Raises:
+        UnknownNameError: an unknown name, or none at all.
+        Everything that ``build`` raises.
+    """
+    names = tuple(default_comparison() if execution_providers is None else _listed(execution_providers))
+    eps = [get_ep(name) for name in names]
+    wanted = parse_dtype(dtype) if dtype is not None else None
+    recipe = recipe_for(model, module_class=None, load_weights=load_weights)
+    packages = {ep.name: recipe.package(ep, wanted or ep.default_dtype) for ep in eps}
+    generic, _ = recipe.generic(ir.DataType.FLOAT)
+    name = recipe.source.name if recipe.source else recipe.config.model_type
+    return Comparison(packages, next(iter(generic.values())), name)
+
+
+def _listed(names: Sequence[str]) -> tuple[str, ...]:
+    given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+    if not given:
+        raise UnknownNameError("execution_providers is empty; name at least one, or leave it out for the usual four.")
+    return given

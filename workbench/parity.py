@@ -1,0 +1,176 @@
+"""Running graphs against each other: one session at a time, the same steps for each, numbers with their floor."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from workbench.analysis.parity import LogitSample, ParityRow, Subject, compare_logits, not_run, sample_logits
+from workbench.analysis.parity_report import ParityReport
+from workbench.config.model_config import ModelConfig
+from workbench.ep import get_ep
+from workbench.errors import ExecutionError, FeedsError
+from workbench.package import Package
+from workbench.runtime.ort_cpu import EXECUTOR, OrtCpuSession, SessionSettings
+from workbench.runtime.scenario import Run, record, replay
+from workbench.runtime.tokens import TokenRunner
+from workbench.types import Padding, Tolerance, dtype_word
+
+RANDOM_LENGTHS = (20, 17)
+"""Tokens per row when they are drawn from a seed."""
+FLOAT32_STEPS = 5e-6
+"""Tolerance in float32, as a share of the largest logit: about 40 rounding steps."""
+VERSIONS = ("ep-workbench", "onnxruntime", "onnx", "onnx-ir", "onnxscript", "numpy")
+Array = npt.NDArray[Any]
+
+
+class Compared(Protocol):
+    """What parity needs of a comparison: its packages by execution provider, and the generic graph."""
+
+    @property
+    def generic(self) -> ir.Model: ...
+    @property
+    def packages(self) -> Mapping[str, Package]: ...
+
+
+def run_parity(
+    comparison: Compared,
+    prompts: Sequence[str],
+    feeds: Mapping[str, Array] | None,
+    *,
+    seed: int,
+    settings: SessionSettings | None,
+) -> ParityReport:
+    """Parity of every package against the generic graph in float32; see ``Comparison.parity``."""
+    from workbench.runtime.feeds import Feeds
+
+    settings = settings or SessionSettings()
+    first = next(iter(comparison.packages.values()))
+    steps = Feeds(feeds) if feeds is not None else Tokens(_token_rows(first, prompts, seed), _pad_token(first.config))
+    reference = _on(comparison.generic, settings, lambda session: steps.record(session))
+    floors: dict[str, Sequence[Run]] = {"float32": reference}
+    rows: list[ParityRow] = []
+    samples: dict[str, LogitSample] = {}
+    for package in comparison.packages.values():
+        made, sample = _judge(package, steps, reference, floors, settings, seed)
+        rows += made
+        samples |= {package.execution_provider: sample} if sample else {}
+    return ParityReport(
+        rows=tuple(rows),
+        reference=f"generic float32 on {EXECUTOR}",
+        seed=seed,
+        versions={name: metadata.version(name) for name in VERSIONS},
+        session_options=settings.to_dict(),
+        prompts=tuple(prompts),
+        samples=samples,
+    )
+
+
+class Steps(Protocol):
+    """A way of calling graphs: recorded on the reference, replayed on the others."""
+
+    def record(self, session: OrtCpuSession) -> tuple[Run, ...]: ...
+    def replay(self, session: OrtCpuSession, runs: Sequence[Run], padding: Padding) -> tuple[Run, ...]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """Rows of tokens: prefill, right-padded batch, decode with cache."""
+
+    rows: Sequence[Sequence[int]]
+    pad_token_id: int
+
+    def record(self, session: OrtCpuSession) -> tuple[Run, ...]:
+        """Run the reference, which chooses the tokens of the decode steps."""
+        return record(lambda: TokenRunner(session, "any"), self.rows, self.pad_token_id)
+
+    def replay(self, session: OrtCpuSession, runs: Sequence[Run], padding: Padding) -> tuple[Run, ...]:
+        """The same steps on another graph, under its padding contract."""
+        return replay(lambda: TokenRunner(session, padding), runs)
+
+
+def _on(model: ir.Model, settings: SessionSettings, use: Callable[[OrtCpuSession], tuple[Run, ...]]) -> tuple[Run, ...]:
+    with OrtCpuSession(model, settings) as session:
+        return use(session)
+
+
+def _judge(
+    package: Package,
+    steps: Steps,
+    reference: Sequence[Run],
+    floors: dict[str, Sequence[Run]],
+    settings: SessionSettings,
+    seed: int,
+) -> tuple[list[ParityRow], LogitSample | None]:
+    dtype = dtype_word(package.dtype or ir.DataType.FLOAT)
+    ep = get_ep(package.execution_provider)
+    subject = Subject(ep.name, dtype, EXECUTOR, "ep-kernels" if ep.local_kernels else "graph-on-cpu")
+    try:
+        if dtype not in floors:
+            floors[dtype] = _on(_generic(package), settings, lambda s: steps.replay(s, reference, "any"))
+        found = _on(package.model, settings, lambda s: steps.replay(s, reference, package.padding))
+    except ExecutionError as error:
+        cases = dict.fromkeys(case for run in reference for case in run.cases)
+        limit = Tolerance(0.0, "nothing was run")
+        return [not_run(subject, case, f"no kernel on this machine: {error}", limit) for case in cases], None
+    rows = [row for triple in _steps(reference, floors[dtype], found) for row in _compare(*triple, subject)]
+    ref, cand = reference[0].logits[0], found[0].logits[0]
+    return rows, sample_logits(ref, cand, reference[0].steps[0].valid, subject=subject, seed=seed)
+
+
+def _generic(package: Package) -> ir.Model:
+    return next(iter(package.generic.values()))
+
+
+def _steps(reference: Sequence[Run], floor: Sequence[Run], found: Sequence[Run]) -> list[tuple[Any, Any, Any]]:
+    """Per case: what the reference, the generic graph in the same dtype, and the provider's graph gave."""
+    triples = []
+    for runs in zip(reference, floor, found, strict=True):
+        for case in dict.fromkeys(runs[0].cases):
+            parts = [[(s, x) for c, s, x in zip(r.cases, r.steps, r.logits, strict=True) if c == case] for r in runs]
+            triples.append(((case, parts[0]), parts[1], parts[2]))
+    return triples
+
+
+def _compare(reference: Any, floor: Any, found: Any, subject: Subject) -> list[ParityRow]:
+    case, expected = reference
+    errors = [np.abs(a - b).max(axis=-1) for (_, a), (_, b) in zip(expected, floor, strict=True)]
+    tolerance = _tolerance(subject.dtype, [x for _, x in expected], errors, [step.valid for step, _ in expected])
+    rows: list[ParityRow] = []
+    for (step, ref), (_, cand), error in zip(expected, found, errors, strict=True):
+        for b, first in enumerate(step.position_ids[:, 0]):
+            one = slice(b, b + 1)
+            made = compare_logits(
+                ref[one], cand[one], step.valid[one], floor=error[one], tolerance=tolerance,
+                subject=subject, case=case, first_position=int(first),
+            )  # fmt: skip
+            rows += [dataclasses.replace(row, row=b) for row in made]
+    return rows
+
+
+def _tolerance(dtype: str, logits: list[Array], errors: list[Array], valid: list[Array]) -> Tolerance:
+    """float32: a share of the largest logit. Half precision: twice what the dtype alone does to the generic graph."""
+    largest = max(float(np.abs(x[v]).max()) for x, v in zip(logits, valid, strict=True))
+    if dtype == "float32":
+        return Tolerance(max(1e-5, FLOAT32_STEPS * largest), f"{FLOAT32_STEPS:g} x the largest logit, at least 1e-05")
+    worst = max(float(e[v].max()) for e, v in zip(errors, valid, strict=True))
+    return Tolerance(2 * worst, f"2 x the error that {dtype} alone makes in the generic graph")
+
+
+def _token_rows(package: Package, prompts: Sequence[str], seed: int) -> list[list[int]]:
+    if prompts:
+        return [package.encode(prompt) for prompt in prompts]
+    if package.config is None:
+        raise FeedsError("Without a model configuration tokens cannot be drawn; give feeds= (inputs by name).")
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, package.config.vocab_size, length).tolist() for length in RANDOM_LENGTHS]
+
+
+def _pad_token(config: ModelConfig | None) -> int:
+    return config.pad_token_id if config is not None and config.pad_token_id is not None else 0

@@ -1,0 +1,42 @@
+"""The padding contract: a graph made for rows padded on the right would be silently wrong for others; they are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.errors import FeedsError
+from workbench.types import Padding
+
+_WHY = (
+    "GroupQueryAttention takes each row's real tokens from its front (lengths, not positions), so the logits would be "
+    "wrong without any error. Pad on the right, run rows alone, or build with padding='any' where the execution "
+    "provider can carry the mask."
+)
+
+
+def check_padding(attention_mask: npt.NDArray[np.integer], padding: Padding, *, past: int) -> None:
+    """Refuse a mask that the graph would misread.
+
+    Args:
+        attention_mask: [B, T] ones for real tokens.
+        padding: the package's contract.
+        past: P, how many of the T slots are in the cache already; gaps there come from right-padded prefills.
+
+    Raises:
+        FeedsError: with ``padding="right"``, a row starts with padding, or a prefill has padding between real tokens.
+    """
+    if padding == "any" or attention_mask.size == 0:
+        return
+    left = np.flatnonzero(attention_mask[:, 0] == 0)
+    if left.size:
+        raise FeedsError(
+            f"attention_mask row {int(left[0])} starts with 0: left padding. This graph was built with padding='right'. {_WHY}"
+        )
+    if past == 0:
+        gaps = np.flatnonzero((np.diff(attention_mask.astype(np.int8), axis=1) > 0).any(axis=1))
+        if gaps.size:
+            raise FeedsError(
+                f"attention_mask row {int(gaps[0])} has padding between real tokens. This graph was built with "
+                f"padding='right'. {_WHY}"
+            )
