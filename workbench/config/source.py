@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from workbench.errors import Diagnostic
+
 Origin = Literal["builtin", "folder", "gguf", "config"]
 
 
@@ -14,9 +16,9 @@ Origin = Literal["builtin", "folder", "gguf", "config"]
 class SourceConfig:
     """A resolved model source.
 
-    ``hf`` is the Hugging Face config as a plain dict (the words of ``config.json``). ``weights`` is the file or folder
-    that holds the weights (None for a skeleton from a config alone); ``tokenizer`` is a folder with ``tokenizer.json``
-    beside ``tokenizer_config.json``, or None.
+    ``hf`` is the Hugging Face config as a plain dict (the words of ``config.json``). ``weights`` is the file or
+    folder that holds the weights (None for a skeleton from a config alone); ``tokenizer`` is a folder with
+    ``tokenizer.json`` (and, where known, ``tokenizer_config.json`` and ``generation_config.json``), or None.
     """
 
     name: str
@@ -26,6 +28,7 @@ class SourceConfig:
     weights: Path | None = None
     tokenizer: Path | None = None
     revision: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def __repr__(self) -> str:
         return f"SourceConfig({self.name!r}, model_type={self.model_type!r}, origin={self.origin!r})"

@@ -1,0 +1,94 @@
+"""Where our files live and how they get there whole: the cache folder, atomic writes, durable renames."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+CACHE_VARIABLE = "EP_WORKBENCH_CACHE"
+"""Environment variable that names another cache folder."""
+
+_BLOCK = 1 << 22
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+def cache_dir() -> Path:
+    """The user's cache folder (``EP_WORKBENCH_CACHE``, else the platform's); not created here."""
+    if chosen := os.environ.get(CACHE_VARIABLE):
+        return Path(chosen).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("ep-workbench", appauthor=False))
+
+
+def sha256_file(path: Path) -> str:
+    """The sha256 of a file, in hex."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def is_no_space(error: OSError) -> bool:
+    """Whether the error says that the disk or the quota is full."""
+    return error.errno in _NO_SPACE
+
+
+def reason(error: OSError) -> str:
+    """The system's words for the error, without a path: "No space left on device"."""
+    return error.strerror or str(error) or type(error).__name__
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename inside ``folder`` durable, where the platform can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def sync_file(path: Path) -> None:
+    """Flush a written file to the disk."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def temporary_sibling(path: Path) -> Iterator[Path]:
+    """The path of a new empty file beside ``path``; removed on the way out unless it has been renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write ``data`` to ``path`` so that a reader sees the old file, the new one, or none, never a part."""
+    with temporary_sibling(path) as temporary:
+        temporary.write_bytes(data)
+        sync_file(temporary)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    sync_folder(path.parent)
+
+
+def _umask() -> int:
+    """The process's umask; ``mkstemp`` makes private files, the finished ones are ordinary."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
