@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
+from onnx_ir.passes import common
 
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import Diagnostic, FusionError, LegalityError, WorkbenchError, unknown
@@ -21,7 +22,7 @@ from workbench.rules import RULES
 from workbench.rules.apply import apply
 from workbench.rules.plan import Plan, plan
 from workbench.rules.report import OptimizationReport, RuleReport
-from workbench.types import Padding, Role, dtype_word, parse_dtype
+from workbench.types import Padding, Role, Stage, dtype_word, parse_dtype
 
 if TYPE_CHECKING:
     import onnx
@@ -122,7 +123,7 @@ def run_plan(model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused
     with _timed(seconds, "cleanup"):
         diagnostics = cleanup(clone)
     with _timed(seconds, "rules"):
-        rules = tuple(apply(clone, step, steps) for step in steps.steps)
+        rules = _apply_all(clone, steps)
     with _timed(seconds, "fold"):
         fold(clone, inline=steps.inline)
     dropped = _drop_unused_inputs(clone) if drop_unused_inputs else ()
@@ -142,6 +143,16 @@ def run_plan(model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused
         seconds=seconds,
     )
     return Optimized(clone, report)
+
+
+def _apply_all(model: ir.Model, steps: Plan) -> tuple[RuleReport, ...]:
+    """Fuse, merge what each fusion made for itself (the lengths of rows), then lower."""
+    fuse = [step for step in steps.steps if step.rule.stage is Stage.FUSE]
+    lower = [step for step in steps.steps if step.rule.stage is not Stage.FUSE]
+    fused = [apply(model, step, steps) for step in fuse]
+    if fuse and lower:
+        common.CommonSubexpressionEliminationPass()(model)
+    return (*fused, *(apply(model, step, steps) for step in lower))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The padding contract: a graph made for rows padded on the right would be silently wrong for others; they are refused."""
+"""The padding contract: a graph for rows padded on the right is silently wrong for others, so they are refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def check_padding(attention_mask: npt.NDArray[np.integer], padding: Padding, *, 
     left = np.flatnonzero(attention_mask[:, 0] == 0)
     if left.size:
         raise FeedsError(
-            f"attention_mask row {int(left[0])} starts with 0: left padding. This graph was built with padding='right'. {_WHY}"
+            f"attention_mask row {int(left[0])} starts with 0: left padding. This graph was built with "
+            f"padding='right'. {_WHY}"
         )
     if past == 0:
         gaps = np.flatnonzero((np.diff(attention_mask.astype(np.int8), axis=1) > 0).any(axis=1))
