@@ -91,7 +91,7 @@ def as_model(model: Any) -> ir.Model:
 
         return load(Path(model)).model
     if isinstance(model, Mapping) and hasattr(model, "model"):
-        return model.model  # type: ignore[no-any-return]
+        return model.model
     if type(model).__name__ == "ModelProto":
         return ir.from_proto(model)
     raise WorkbenchError(

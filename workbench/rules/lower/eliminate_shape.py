@@ -30,7 +30,7 @@ def _other_body(node: ir.Node) -> Rewrite:
         num_outputs=len(node.outputs),
     )  # fmt: skip
     for new_value, old in zip(made.outputs, node.outputs, strict=True):
-        new_value.dtype, new_value.shape = old.dtype, old.shape
+        new_value.type, new_value.shape = old.type, old.shape
     replace = dict(zip(node.outputs, made.outputs, strict=True))
     return Rewrite([made], replace, [(use_of(node), WITHOUT_SHAPE)])
 
