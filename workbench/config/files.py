@@ -6,7 +6,8 @@ import contextlib
 import errno
 import hashlib
 import os
-import tempfile
+import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,17 +65,33 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
+def temporary_name(path: Path) -> Path:
+    """A free, hidden name beside ``path``, on the same disk."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+
+
 @contextlib.contextmanager
 def temporary_sibling(path: Path) -> Iterator[Path]:
     """The path of a new empty file beside ``path``; removed on the way out unless it has been renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = temporary_name(path)
     try:
+        open(temporary, "xb").close()
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """A new empty folder beside ``path``; removed with what it holds unless it has been renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_name(path)
+    try:
+        temporary.mkdir()
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -82,13 +99,5 @@ def write_atomic(path: Path, data: bytes) -> None:
     with temporary_sibling(path) as temporary:
         temporary.write_bytes(data)
         sync_file(temporary)
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     sync_folder(path.parent)
-
-
-def _umask() -> int:
-    """The process's umask; ``mkstemp`` makes private files, the finished ones are ordinary."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -6,16 +6,13 @@ written. Source: the pre-tokenizer names and their regular expressions are llama
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.config.files import cache_dir, reason, sync_file, sync_folder
+from workbench.config.files import cache_dir, reason, sync_file, sync_folder, temporary_folder
 from workbench.config.gguf_reader import GgufFile
 from workbench.errors import Diagnostic
 
@@ -139,7 +136,7 @@ def _add_post_processor(tokenizer: Any, meta: Mapping[str, Any], tokens: list[st
     first = [tokens[bos]] if meta.get("tokenizer.ggml.add_bos_token") and bos is not None else []
     last = [tokens[eos]] if meta.get("tokenizer.ggml.add_eos_token") and eos is not None else []
     if first or last:
-        ids = [(tokens[i], i) for i in {bos, eos} - {None}]
+        ids = [(tokens[i], i) for i in (bos, eos) if i is not None]
         second = [f"{part}:1" for part in (*first, "$B", *last)]
         tokenizer.post_processor = processors.TemplateProcessing(
             single=[*first, "$A", *last], pair=[*first, "$A", *last, *second], special_tokens=ids
@@ -168,17 +165,13 @@ def _json(value: Any) -> str:
 
 def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """Write the folder whole: complete under a temporary name, then renamed."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
+    with temporary_folder(folder) as temporary:
         for name, text in files.items():
             (temporary / name).write_text(text, encoding="utf-8")
             sync_file(temporary / name)
-        with contextlib.suppress(FileExistsError):
+        try:
             os.rename(temporary, folder)
-    except OSError:
-        if not folder.is_dir():  # else another process was first, with the same content
-            raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        except OSError:
+            if not folder.is_dir():  # else another process was first, with the same content
+                raise
     sync_folder(folder.parent)

@@ -106,7 +106,7 @@ def _match(
         if name not in weights:
             missing.append(name)
             continue
-        found, wanted = weights[name].shape.numpy(), _value_shape(value)
+        found, wanted = tuple(weights[name].shape.numpy()), _value_shape(value)
         if wanted is not None and found != wanted:
             wrong.append((name, found, wanted))
         else:

@@ -19,6 +19,7 @@ import numpy as np
 import onnx_ir as ir
 
 from workbench.config.progress import Bar
+from workbench.errors import WeightsError
 from workbench.weights.lazy import pieces
 
 PAGE = 4096
@@ -28,6 +29,7 @@ _SMALL = 64  # the rest keeps to cache lines
 _WAITING = 32
 _FLUSH_BYTES = 32 << 20
 _PADDING = bytes(PAGE)
+_POSITIONED = hasattr(os, "pwrite")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,18 +73,22 @@ def _blocks(tensors: Sequence[ir.TensorProtocol], place: Layout) -> Iterator[mem
         if offset > at:
             yield memoryview(_PADDING)[: offset - at]
         at = offset
-        for piece in pieces(tensor):
-            block = _bytes(piece)
+        for block in _read(tensor):
             at += len(block)
             if at > offset + length:
                 break
             yield block
         if at != offset + length:
-            raise ValueError(f"{tensor.name!r} gave {at - offset} bytes or more, promised {length}.")
+            raise WeightsError(f"Tensor {tensor.name!r} promised {length} bytes and gave {at - offset} or more.")
 
 
-def _bytes(piece: np.ndarray) -> memoryview:
-    return np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
+def _read(tensor: ir.TensorProtocol) -> Iterator[memoryview]:
+    """A tensor's bytes in order; a source that fails is told apart from a disk that does."""
+    try:
+        for piece in pieces(tensor):
+            yield np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"Tensor {tensor.name!r} cannot be read: {error}") from None
 
 
 class _Writer:
@@ -111,7 +117,7 @@ class _Writer:
         if self._error is not None:
             raise self._error
         offset, self._at = self._at, self._at + len(block)
-        if self._blocks.qsize() * 2 > _WAITING:
+        if _POSITIONED and self._blocks.qsize() * 2 > _WAITING:
             _write_at(self._handle, block, offset)
             self._blocks.put((block, None))
         else:
@@ -157,7 +163,7 @@ class _Writer:
 
 
 def _write_at(handle: int, block: memoryview, offset: int) -> None:
-    """All of ``block`` at ``offset``; a write may be short."""
+    """All of ``block`` at ``offset`` (which is the end, where a system cannot write elsewhere); may be short."""
     while block:
-        written = os.pwrite(handle, block, offset)
+        written = os.pwrite(handle, block, offset) if _POSITIONED else os.write(handle, block)
         block, offset = block[written:], offset + written
