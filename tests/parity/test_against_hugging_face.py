@@ -82,7 +82,7 @@ def test_a_golden_says_something(case: Case) -> None:
 def test_weights_are_perturbed_everywhere(case: Case, tmp_path: Path) -> None:
     folder = write_model(tmp_path, case)
     with safe_open(folder / "model.safetensors", "numpy") as file:
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays = {name: file.get_tensor(name) for name in file.keys()}
     assert {name: array.shape for name, array in arrays.items()} == llama_shapes(case.hf)
     norms = [array for name, array in arrays.items() if name.endswith("norm.weight")]
     assert all(np.abs(array - 1).max() > 0.05 for array in norms)
