@@ -6,6 +6,8 @@ Names are loaded when they are first used, so that importing the package costs n
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -22,12 +24,24 @@ if TYPE_CHECKING:
     from workbench.ep import execution_providers, get_ep
     from workbench.ep.base import ExecutionProvider, Kernel
     from workbench.errors import (
-        ConfigError, Diagnostic, ExecutionError, FeedsError, FusionError, LegalityError, ModelFileError, OfflineError,
-        SaveError, UnknownNameError, UnsupportedError, WeightsError, WorkbenchError,
+        ConfigError,
+        Diagnostic,
+        ExecutionError,
+        FeedsError,
+        FusionError,
+        LegalityError,
+        ModelFileError,
+        OfflineError,
+        SaveError,
+        UnknownNameError,
+        UnsupportedError,
+        WeightsError,
+        WorkbenchError,
     )  # fmt: skip
     from workbench.optimize import Optimized, optimize
     from workbench.package import Package, load
     from workbench.rules.report import Miss, OptimizationReport, RuleReport
+    from workbench.runtime.generate import generate, run
     from workbench.runtime.ort_cpu import OrtCpuSession, SessionSettings
     from workbench.widgets.netron import open_in_netron
     from workbench.widgets.panel import ComparePanel
@@ -39,6 +53,9 @@ _PLACES = {
     "compare": "compare",
     "load": "package",
     "optimize": "optimize",
+    # run
+    "generate": "runtime.generate",
+    "run": "runtime.generate",
     # look
     "histogram": "analysis.histogram",
     "open_in_netron": "widgets.netron",
@@ -63,7 +80,7 @@ _PLACES = {
     "RopeConfig": "config.model_config",
     "execution_providers": "ep",
     "get_ep": "ep",
-    # run
+    # sessions
     "OrtCpuSession": "runtime.ort_cpu",
     "SessionSettings": "runtime.ort_cpu",
     # errors
@@ -84,6 +101,7 @@ _PLACES = {
 
 __all__ = [
     "build", "build_from_module", "compare", "load", "optimize",
+    "run", "generate",
     "histogram", "open_in_netron", "ComparePanel",
     "Comparison", "FusionTable", "MissTable", "OpHistogram", "OpTable", "OptimizationReport", "Optimized", "Package",
     "ParityReport", "RuleReport", "Miss",
@@ -97,11 +115,22 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
-    module = importlib.import_module(f"workbench.{_PLACES[name]}")
-    value = getattr(module, name)
-    globals()[name] = value  # `from workbench import build` means the function, also after the module is loaded
+    value = getattr(importlib.import_module(f"workbench.{_PLACES[name]}"), name)
+    globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps ``workbench.build`` the function: importing the module of that name would put the module there."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and name in _PLACES:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -22,6 +22,8 @@ from workbench.runtime.scenario import Run, record, replay
 from workbench.runtime.tokens import TokenRunner
 from workbench.types import Padding, Tolerance, dtype_word
 
+HALF_FACTOR = 3
+"""Tolerance in half precision, as a multiple of the error that the dtype alone makes."""
 RANDOM_LENGTHS = (20, 17)
 """Tokens per row when they are drawn from a seed."""
 FLOAT32_STEPS = 5e-6
@@ -119,7 +121,8 @@ def _judge(
         cases = dict.fromkeys(case for run in reference for case in run.cases)
         limit = Tolerance(0.0, "nothing was run")
         return [not_run(subject, case, f"no kernel on this machine: {error}", limit) for case in cases], None
-    rows = [row for triple in _steps(reference, floors[dtype], found) for row in _compare(*triple, subject)]
+    limit = _tolerance(dtype, reference, floors[dtype])
+    rows = [row for triple in _steps(reference, floors[dtype], found) for row in _compare(*triple, subject, limit)]
     ref, cand = reference[0].logits[0], found[0].logits[0]
     return rows, sample_logits(ref, cand, reference[0].steps[0].valid, subject=subject, seed=seed)
 
@@ -138,10 +141,9 @@ def _steps(reference: Sequence[Run], floor: Sequence[Run], found: Sequence[Run])
     return triples
 
 
-def _compare(reference: Any, floor: Any, found: Any, subject: Subject) -> list[ParityRow]:
+def _compare(reference: Any, floor: Any, found: Any, subject: Subject, tolerance: Tolerance) -> list[ParityRow]:
     case, expected = reference
     errors = [np.abs(a - b).max(axis=-1) for (_, a), (_, b) in zip(expected, floor, strict=True)]
-    tolerance = _tolerance(subject.dtype, [x for _, x in expected], errors, [step.valid for step, _ in expected])
     rows: list[ParityRow] = []
     for (step, ref), (_, cand), error in zip(expected, found, errors, strict=True):
         for b, first in enumerate(step.position_ids[:, 0]):
@@ -154,13 +156,20 @@ def _compare(reference: Any, floor: Any, found: Any, subject: Subject) -> list[P
     return rows
 
 
-def _tolerance(dtype: str, logits: list[Array], errors: list[Array], valid: list[Array]) -> Tolerance:
-    """float32: a share of the largest logit. Half precision: twice what the dtype alone does to the generic graph."""
-    largest = max(float(np.abs(x[v]).max()) for x, v in zip(logits, valid, strict=True))
+def _tolerance(dtype: str, reference: Sequence[Run], floor: Sequence[Run]) -> Tolerance:
+    """float32: a share of the largest logit. Half precision: a multiple of what the dtype does to the generic graph.
+
+    Three and not two: CPU kernels keep the generic graph's sums in float32 where a fused kernel rounds them, so the
+    floor is on the low side.
+    """
+    pairs = [
+        (s.valid, a, b) for r, f in zip(reference, floor, strict=True) for s, a, b in zip(r.steps, r.logits, f.logits)
+    ]
     if dtype == "float32":
+        largest = max(float(np.abs(a[valid]).max()) for valid, a, _ in pairs)
         return Tolerance(max(1e-5, FLOAT32_STEPS * largest), f"{FLOAT32_STEPS:g} x the largest logit, at least 1e-05")
-    worst = max(float(e[v].max()) for e, v in zip(errors, valid, strict=True))
-    return Tolerance(2 * worst, f"2 x the error that {dtype} alone makes in the generic graph")
+    worst = max(float(np.abs(a[valid] - b[valid]).max()) for valid, a, b in pairs)
+    return Tolerance(HALF_FACTOR * worst, f"{HALF_FACTOR} x the error that {dtype} alone makes in the generic graph")
 
 
 def _token_rows(package: Package, prompts: Sequence[str], seed: int) -> list[list[int]]:

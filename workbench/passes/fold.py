@@ -7,13 +7,18 @@ holds no data: it is made from the others when somebody reads it, so a package n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 from onnx_ir.passes import common
 
 from workbench.types import WB_DOMAIN
 from workbench.weights.lazy import derived
+
+Array = npt.NDArray[Any]
+Compute = Callable[[list[Array]], Array]
 
 
 def fold(model: ir.Model, *, inline: bool) -> None:
@@ -24,17 +29,13 @@ def fold(model: ir.Model, *, inline: bool) -> None:
     common.CommonSubexpressionEliminationPass()(model)
     if inline and any(function.domain == WB_DOMAIN for function in model.functions.values()):
         common.InlinePass(criteria=lambda function: function.domain == WB_DOMAIN)(model)
-        _name_inlined(model)
+        common.NameFixPass()(model)
     for node in list(model.graph):
         if node.domain == "" and node.op_type in _FOLDS:
             _fold_node(model.graph, node)
     common.RemoveUnusedNodesPass()(model)
-    common.RemoveUnusedFunctionsPass()(model)
+    common.RemoveUnusedFunctionsPass()(model)  # type: ignore[no-untyped-call]
     common.RemoveUnusedOpsetsPass()(model)
-
-
-def _name_inlined(model: ir.Model) -> None:
-    common.NameFixPass()(model)
 
 
 def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
@@ -60,9 +61,9 @@ def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
 
 
 def _tensor(
-    name: str, like: ir.Value, shape: Sequence[int], tensors: Sequence[ir.TensorProtocol | None], compute: Callable
+    name: str, like: ir.Value, shape: Sequence[int], tensors: Sequence[ir.TensorProtocol | None], compute: Compute
 ) -> ir.TensorProtocol:
-    def make() -> np.ndarray:
+    def make() -> Array:
         return compute([tensor.numpy() for tensor in tensors if tensor is not None])
 
     return derived(name, like.dtype or ir.DataType.FLOAT, shape, make)
@@ -77,20 +78,20 @@ def _sizes(value: ir.Value) -> list[int]:
     return [int(d) for d in value.shape or ()]  # type: ignore[arg-type]
 
 
-def _transpose(node: ir.Node, inputs: Sequence[ir.Value]) -> tuple[Callable, list[int]]:
+def _transpose(node: ir.Node, inputs: Sequence[ir.Value]) -> tuple[Compute, list[int]]:
     sizes = _sizes(inputs[0])
     given = node.attributes.get("perm")
     perm = list(given.as_ints()) if given is not None else list(reversed(range(len(sizes))))
     return (lambda arrays: np.ascontiguousarray(arrays[0].transpose(perm))), [sizes[i] for i in perm]
 
 
-def _concat(node: ir.Node, inputs: Sequence[ir.Value]) -> tuple[Callable, list[int]]:
+def _concat(node: ir.Node, inputs: Sequence[ir.Value]) -> tuple[Compute, list[int]]:
     axis, sizes = node.attributes["axis"].as_int(), _sizes(inputs[0])
     sizes[axis] = sum(_sizes(v)[axis] for v in inputs)
     return (lambda arrays: np.concatenate(arrays, axis=axis)), sizes
 
 
-_FOLDS: dict[str, Callable[[ir.Node, Sequence[ir.Value]], tuple[Callable, list[int]]]] = {
+_FOLDS: dict[str, Callable[[ir.Node, Sequence[ir.Value]], tuple[Compute, list[int]]]] = {
     "Transpose": _transpose,
     "Concat": _concat,
 }

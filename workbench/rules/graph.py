@@ -60,7 +60,7 @@ def new(use: OpId, inputs: Sequence[ir.Value | None], *, like: Sequence[Like] = 
     node = ir.node(use.op_type, given, attributes or None, domain=use.domain, num_outputs=max(1, len(like)))
     for out, model in zip(node.outputs, like, strict=False):
         if isinstance(model, ir.Value):
-            out.dtype, out.shape = model.dtype, model.shape
+            out.type, out.shape = model.type, model.shape
         elif model is not None:
             out.dtype, out.shape = model[0], ir.Shape(model[1])
     return node

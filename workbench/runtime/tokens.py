@@ -14,7 +14,7 @@ from workbench.runtime.padding import check_padding
 from workbench.types import Padding
 
 Array = npt.NDArray[Any]
-NUMPY = {
+NUMPY: dict[str, np.dtype[Any]] = {
     "tensor(float)": np.dtype(np.float32), "tensor(float16)": np.dtype(np.float16),
     "tensor(int64)": np.dtype(np.int64), "tensor(int32)": np.dtype(np.int32),
 }  # fmt: skip
@@ -96,7 +96,7 @@ class TokenRunner:
         feeds = {n: a.astype(self._dtype(n)) for n, a in given.items() if n in self._session.inputs} | past
         found = self._session.run(feeds)
         self._past = {name: found[name.replace("past_key_values", "present")] for name in self._cache_names}
-        return found["logits"].astype(np.float32)
+        return np.asarray(found["logits"], np.float32)
 
     def _dtype(self, name: str) -> np.dtype[Any]:
         return NUMPY[self._session.inputs[name].type]

@@ -40,7 +40,7 @@ def rewrite(site: Site) -> Rewrite:
     rope, why_not = _rope(site, node, required(mask, 1))
     query, key = (rope.query, rope.key) if rope else (required(node, 0), required(node, 1))
     lengths, bias, functions, made = _padding(site, mask, required(node, 4))
-    inputs = [query, key, required(node, 2), required(node, 4), required(node, 5), *lengths]
+    inputs: list[ir.Value | None] = [query, key, required(node, 2), required(node, 4), required(node, 5), *lengths]
     inputs += [rope.cos, rope.sin] if rope else [None, None]
     gqa = new(GQA, [*inputs, None, bias], like=node.outputs[:3], **_attributes(site, mask, rope))
     left = [] if rope or why_not is None else [f"RoPE stays outside: {why_not}"]

@@ -73,7 +73,8 @@ def _grown(ops: _Ops, node: ir.Node, index: int, heads: int, size: int) -> ir.Va
     B, S = _leading(x)
     x_BSKD = ops.add("Reshape", [x, ops.ints(0, 0, heads, size)], [B, S, heads, size])
     x_BKSD = ops.add("Transpose", [x_BSKD], [B, heads, S, size], perm=[0, 2, 1, 3])
-    return ops.add("Concat", [past, x_BKSD], present.shape, axis=2)
+    shape = list(present.shape) if present.shape is not None else None
+    return ops.add("Concat", [past, x_BKSD], shape, axis=2)
 
 
 def _weights(ops: _Ops, node: ir.Node, key: ir.Value, H: int, K: int, D: int) -> ir.Value:
