@@ -55,9 +55,7 @@ class OpHistogram:
 
     def count(self, op_type: str, domain: str | None = None) -> int:
         """Nodes of this op type, in one domain or (``domain=None``) in any; 0 when there are none."""
-        return sum(
-            n for op, n in self.counts.items() if op.op_type == op_type and domain in (None, op.domain)
-        )
+        return sum(n for op, n in self.counts.items() if op.op_type == op_type and domain in (None, op.domain))
 
     def __sub__(self, other: OpHistogram) -> OpDifference:
         """What changes from ``other`` to this one."""
@@ -224,8 +222,7 @@ def _only(package: Mapping[str, Any]) -> ir.Model:
         return as_model(next(iter(package.values())))
     names = ", ".join(map(str, package)) or "none"
     raise UnsupportedError(
-        f"The package holds {len(package)} models ({names}), but one is needed. "
-        "Pick it by name: package[NAME]."
+        f"The package holds {len(package)} models ({names}), but one is needed. Pick it by name: package[NAME]."
     )
 
 
@@ -239,6 +236,5 @@ def _read(path: Path) -> ir.Model:
     except Exception as error:  # protobuf, parser and reader errors share no base
         said = str(error).splitlines()[0] if str(error) else repr(error)
         raise ModelFileError(
-            f"{str(path)!r} is not a readable ONNX model: {said}. "
-            "Check that the file is complete, or export it again."
+            f"{str(path)!r} is not a readable ONNX model: {said}. Check that the file is complete, or export it again."
         ) from error

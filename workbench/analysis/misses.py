@@ -73,9 +73,7 @@ class MissTable:
         return repr(self.summary()).replace("MissSummary", "MissTable", 1)
 
     def _repr_html_(self) -> str:
-        return block(
-            _size(len(self.rows)), table(MISS_COLUMNS, map(dataclasses.astuple, self.rows), empty=_NO_MISSES)
-        )
+        return block(_size(len(self.rows)), table(MISS_COLUMNS, map(dataclasses.astuple, self.rows), empty=_NO_MISSES))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -210,9 +210,7 @@ def _checked(
     if not mask.any():
         raise FeedsError(f"Output {output!r}: no position is valid, so nothing would be compared.")
     if not np.isfinite(ref[mask]).all():
-        raise FeedsError(
-            f"Output {output!r}: the reference itself holds NaN or Inf; nothing can be judged by it."
-        )
+        raise FeedsError(f"Output {output!r}: the reference itself holds NaN or Inf; nothing can be judged by it.")
     return _floors(floor, mask.shape, output)
 
 
@@ -221,9 +219,7 @@ def _floors(floor: npt.ArrayLike | None, shape: tuple[int, ...], output: str) ->
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
-        raise FeedsError(
-            f"Output {output!r}: floor has shape {values.shape}, not [B, S] = {shape}."
-        ) from None
+        raise FeedsError(f"Output {output!r}: floor has shape {values.shape}, not [B, S] = {shape}.") from None
 
 
 def _numbers(ref: _Array, cand: _Array) -> tuple[float, float, float, bool]:

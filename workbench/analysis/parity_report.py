@@ -134,9 +134,7 @@ def _plain(value: object) -> object:
 
 def _check(report: ParityReport) -> None:
     if not report.rows:
-        raise ValueError(
-            "A parity report needs at least one row; a case that did not run has one with the reason."
-        )
+        raise ValueError("A parity report needs at least one row; a case that did not run has one with the reason.")
     if not report.reference or not report.versions:
         raise ValueError("A parity report needs the name of its reference and the package versions.")
     if not report.session_options and any(row.verdict != "not run" for row in report.rows):

@@ -70,9 +70,7 @@ class ParityGroup:
         limit = f"{bound(self.tolerance.atol)} ({self.tolerance.reason})"
         top1 = f"{self.top1}/{self.positions}" if ran else "-"
         worst = (
-            [decade(self.max_abs), at_most(self.kl, 1e-9), top1, decade(self.floor)]
-            if ran
-            else ["-", "-", "-", "-"]
+            [decade(self.max_abs), at_most(self.kl, 1e-9), top1, decade(self.floor)] if ran else ["-", "-", "-", "-"]
         )
         return [
             self.execution_provider,
@@ -184,9 +182,7 @@ def _excess(row: ParityRow) -> float:
 def _note(rows: list[ParityRow], ran: list[ParityRow]) -> str:
     """Why something differs or did not run; machine-stable unless it differs."""
     left = [row for row in rows if row.verdict == "not run"]
-    parts = dict.fromkeys(
-        f"{row.case} not run: {row.reason}" if ran[0] is not left[0] else row.reason for row in left
-    )
+    parts = dict.fromkeys(f"{row.case} not run: {row.reason}" if ran[0] is not left[0] else row.reason for row in left)
     bad = [row for row in ran if row.verdict == "differs" and math.isnan(row.max_abs)]
     parts.update(dict.fromkeys(row.reason for row in bad[:1]))
     return "; ".join(parts)

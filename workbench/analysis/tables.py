@@ -63,20 +63,14 @@ class OpTable:
         """A row per graph and operator: execution_provider, domain, op_type, count."""
         import pandas as pd
 
-        rows = [
-            [name, op.domain, op.op_type, n]
-            for name, h in self.histograms.items()
-            for op, n in h.counts.items()
-        ]
+        rows = [[name, op.domain, op.op_type, n] for name, h in self.histograms.items() for op, n in h.counts.items()]
         return pd.DataFrame(rows, columns=OP_COLUMNS)
 
     def pivot(self) -> pd.DataFrame:
         """Operators down, graphs across, 0 where a graph has none."""
         import pandas as pd
 
-        index = pd.MultiIndex.from_tuples(
-            [(op.domain, op.op_type) for op in self.ops()], names=OP_COLUMNS[1:3]
-        )
+        index = pd.MultiIndex.from_tuples([(op.domain, op.op_type) for op in self.ops()], names=OP_COLUMNS[1:3])
         columns = pd.Index(list(self.histograms), name="execution_provider")
         return pd.DataFrame(self._grid(), index=index, columns=columns, dtype=int)
 
@@ -96,14 +90,11 @@ class OpTable:
     def _repr_html_(self) -> str:
         names = list(self.histograms)
         rows: list[list[object]] = [
-            [op.domain or "ai.onnx", op.op_type, *counts]
-            for op, counts in zip(self.ops(), self._grid(), strict=True)
+            [op.domain or "ai.onnx", op.op_type, *counts] for op, counts in zip(self.ops(), self._grid(), strict=True)
         ]
         if rows:
             rows.append(["", "all nodes", *(h.total for h in self.histograms.values())])
-        return block(
-            "Nodes per operator", table(["domain", "op_type", *names], rows, empty="No graph has any node.")
-        )
+        return block("Nodes per operator", table(["domain", "op_type", *names], rows, empty="No graph has any node."))
 
 
 @dataclasses.dataclass(frozen=True)

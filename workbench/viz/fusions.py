@@ -44,9 +44,7 @@ def plot_fusions(table: FusionTable) -> Figure:
             _frame(axes, name, rules, widest)
         kinds = [kind for kind in LOOK if any(getattr(row, kind) for row in table.rows)]
         _legend(figure, kinds)
-    return Figure(
-        figure, repr(table).replace("FusionTable(applied/candidates)", "Fusions, applied/candidates:")
-    )
+    return Figure(figure, repr(table).replace("FusionTable(applied/candidates)", "Fusions, applied/candidates:"))
 
 
 def _cell(axes: Axes, y: int, row: FusionRow | None, widest: int) -> None:
@@ -63,9 +61,7 @@ def _stack(axes: Axes, y: int, counts: _Counts) -> None:
     for kind, count in counts.items():
         if count:
             colour, hatch = LOOK[kind]
-            axes.barh(
-                y, count, left=left, height=0.62, color=colour, hatch=hatch, edgecolor="white", linewidth=0
-            )
+            axes.barh(y, count, left=left, height=0.62, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
         left += count
 
 
@@ -83,13 +79,10 @@ def _legend(figure: MplFigure, kinds: list[str]) -> None:
     from matplotlib.patches import Patch
 
     handles = [
-        Patch(facecolor=LOOK[k][0], hatch=LOOK[k][1], edgecolor="white", linewidth=0, label=MEANING[k])
-        for k in kinds
+        Patch(facecolor=LOOK[k][0], hatch=LOOK[k][1], edgecolor="white", linewidth=0, label=MEANING[k]) for k in kinds
     ]
     if handles:
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=2 if len(handles) > 2 else len(handles)
-        )
+        figure.legend(handles=handles, loc="outside lower center", ncols=2 if len(handles) > 2 else len(handles))
 
 
 def plot_misses(table: MissTable) -> Figure:

@@ -78,9 +78,7 @@ def _rows(histograms: list[OpHistogram]) -> list[_Row]:
 def _column(axes: Axes, rows: list[_Row], column: int, widest: int) -> None:
     counts = [row[2][column] for row in rows]
     looks = [LOOK[row[1]] for row in rows]
-    bars = axes.barh(
-        range(len(rows)), counts, height=0.72, color=[look[0] for look in looks], edgecolor="white"
-    )
+    bars = axes.barh(range(len(rows)), counts, height=0.72, color=[look[0] for look in looks], edgecolor="white")
     for bar, (_, hatch) in zip(bars, looks, strict=True):
         bar.set_hatch(hatch)
         bar.set_linewidth(0)
@@ -147,9 +145,5 @@ def plot_difference(difference: OpDifference) -> Figure:
         for spine in ("bottom", "left"):
             axes.spines[spine].set_visible(False)
         more = len(difference.changes) - len(changes)
-        axes.set_title(
-            f"{difference.total:+,} nodes" + (f", {more} smaller changes not drawn" if more else "")
-        )
-    return Figure(
-        figure, f"Operator changes: {difference.total:+,} nodes, {len(difference.changes)} operators"
-    )
+        axes.set_title(f"{difference.total:+,} nodes" + (f", {more} smaller changes not drawn" if more else ""))
+    return Figure(figure, f"Operator changes: {difference.total:+,} nodes, {len(difference.changes)} operators")

@@ -41,9 +41,7 @@ def plot_scatter(report: ParityReport) -> Figure:
     """Density of logits against the reference, above; the difference on its own scale, below."""
     groups = {group.execution_provider: group for group in report.overall()}
     samples = [
-        report.samples[name]
-        for name in groups
-        if name in report.samples and len(report.samples[name].reference)
+        report.samples[name] for name in groups if name in report.samples and len(report.samples[name].reference)
     ]
     if not samples:
         return say("No logits to draw: nothing ran, or the report keeps no sample.")
@@ -66,9 +64,7 @@ def _identity(axes: Axes, sample: LogitSample, group: ParityGroup, first: bool) 
     if len(x):
         low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
         pad = 0.04 * (high - low) or 1.0
-        axes.plot(
-            [low - pad, high + pad], [low - pad, high + pad], color=VERMILLION, linewidth=3.5, alpha=0.4
-        )
+        axes.plot([low - pad, high + pad], [low - pad, high + pad], color=VERMILLION, linewidth=3.5, alpha=0.4)
         _density(axes, x, y, (low - pad, high + pad), (low - pad, high + pad))
         axes.set_xlim(low - pad, high + pad)
         axes.set_ylim(low - pad, high + pad)
@@ -125,9 +121,7 @@ def plot_position(report: ParityReport) -> Figure:
     tolerance.
     """
     names = [group.execution_provider for group in report.overall() if group.verdict != "not run"]
-    cases = [
-        case for case in report.cases if any(r.case == case and r.verdict != "not run" for r in report.rows)
-    ]
+    cases = [case for case in report.cases if any(r.case == case and r.verdict != "not run" for r in report.rows)]
     if not names:
         return say(f"Nothing ran: {report.overall()[0].reason}.")
     with style():
@@ -180,9 +174,7 @@ def _series(axes: Axes, rows: list[ParityRow], mark: str, zero: float) -> None:
     axes.plot(x, [max(e, zero) for e in errors], color=BLUE, linewidth=1, zorder=2)
     for p, e, ok in zip(x, errors, good, strict=True):
         if math.isnan(e):
-            axes.plot(
-                p, 0.94, "X", transform=axes.get_xaxis_transform(), color=VERMILLION, markersize=8, zorder=4
-            )
+            axes.plot(p, 0.94, "X", transform=axes.get_xaxis_transform(), color=VERMILLION, markersize=8, zorder=4)
         else:
             face = "none" if e == 0 else BLUE if ok else VERMILLION
             edge = BLUE if ok else VERMILLION
@@ -217,11 +209,7 @@ def _legend(figure: MplFigure, report: ParityReport) -> None:
         empty = {"color": BLUE, "markerfacecolor": "none", "linestyle": ""}
         handles.append(Line2D([], [], marker="o", markersize=5, label=_EXACT, **empty))  # type: ignore[arg-type]
     if any(r.verdict == "differs" for r in ran):
-        handles.append(
-            Line2D([], [], color=VERMILLION, marker="o", linestyle="", markersize=5, label="differs")
-        )
+        handles.append(Line2D([], [], color=VERMILLION, marker="o", linestyle="", markersize=5, label="differs"))
     if any(math.isnan(r.max_abs) for r in ran):
-        handles.append(
-            Line2D([], [], color=VERMILLION, marker="X", linestyle="", markersize=8, label="NaN or Inf")
-        )
+        handles.append(Line2D([], [], color=VERMILLION, marker="X", linestyle="", markersize=8, label="NaN or Inf"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4), labelcolor=INK)

@@ -1,0 +1,1 @@
+"""Views for notebooks: thin, over the frozen results of analysis. Only this folder knows ipywidgets and Netron."""

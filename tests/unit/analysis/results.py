@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
+import onnx_ir as ir
+from onnx import parser
 
 from workbench.analysis.histogram import OpHistogram
+from workbench.analysis.misses import MissTable, miss_table
 from workbench.analysis.parity import (
     DECODE,
     PREFILL,
@@ -17,6 +22,8 @@ from workbench.analysis.parity import (
     sample_logits,
 )
 from workbench.analysis.parity_report import ParityReport
+from workbench.analysis.tables import FusionTable, OpTable, fusion_table, op_table
+from workbench.errors import Diagnostic
 from workbench.rules.report import Miss, OptimizationReport, RuleReport
 from workbench.types import MS_DOMAIN, MissKind, OpId, Stage, Tolerance
 
@@ -95,9 +102,15 @@ def parity_rows(who: Subject, noise: float, nan: bool = False) -> tuple[tuple[Pa
         if batch == 2:
             valid[1, 4:] = False
         rows += compare_logits(
-            reference, candidate, valid, floor=noise, tolerance=TOLERANCE, subject=who, case=case,
+            reference,
+            candidate,
+            valid,
+            floor=noise,
+            tolerance=TOLERANCE,
+            subject=who,
+            case=case,
             first_position=first,
-        )  # fmt: skip
+        )
         if case is PREFILL:
             sample = sample_logits(reference, candidate, valid, subject=who, seed=0)
     return tuple(rows), sample
@@ -112,3 +125,53 @@ def report(bad: bool = False) -> ParityReport:
         rows += (not_run(subject("cuda"), PREFILL, "no CUDA kernels on this machine", TOLERANCE),)
     samples = {name: sample for name, (_, sample) in parts.items()}
     return ParityReport(rows, "generic float32 on ort-cpu", 7, VERSIONS, OPTIONS, ("Hello",), samples)
+
+
+GRAPH = """<ir_version: 10, opset_import: ["": 20, "com.microsoft": 1]>
+decoder (int64[batch, sequence] input_ids, float16[batch, 3, past, 64] past_0,
+         float16[batch, 3, past, 64] past_1)
+      => (float16[batch, sequence, 8] logits) {
+   x = Cast <to = 10> (input_ids)
+   y = com.microsoft.FastGelu (x)
+   logits = Identity (y)
+}"""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FakePackage:
+    """What the views read of a package."""
+
+    model: ir.Model
+    dtype: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class FakeComparison(dict[str, FakePackage]):
+    """What the views read of a comparison, with hand-made results."""
+
+    name = f"tiny {EVIL}"
+
+    def __init__(self) -> None:
+        self.generic = ir.from_proto(parser.parse_model(GRAPH))
+        for i, value in enumerate(self.generic.graph.inputs[1:]):
+            value.name = f"past_key_values.{i}.key"
+        found = (Diagnostic("legality.cast", "warning", f"a cast {EVIL}", "node", "look"),)
+        super().__init__({name: FakePackage(self.generic, "float16", found) for name in REPORTS})
+        self.ran = 0
+
+    def ops(self) -> OpTable:
+        """Operator counts."""
+        return op_table({"generic": GENERIC} | dict.fromkeys(REPORTS, FUSED))
+
+    def fusions(self) -> FusionTable:
+        """Fusions."""
+        return fusion_table(REPORTS)
+
+    def misses(self) -> MissTable:
+        """Misses."""
+        return miss_table(REPORTS)
+
+    def parity(self, prompts: object = None) -> ParityReport:
+        """Parity."""
+        self.ran += 1
+        return report()

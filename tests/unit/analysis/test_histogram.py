@@ -52,8 +52,15 @@ def names(counts: OpHistogram) -> dict[str, int]:
 def test_subgraphs_of_if_loop_and_scan_are_counted_at_every_depth() -> None:
     found = histogram(parser.parse_model(CONTROL_FLOW))
     assert names(found) == {
-        "Add": 4, "Identity": 2, "If": 1, "Loop": 1, "Mul": 1, "Neg": 1, "Relu": 1, "Scan": 1,
-    }  # fmt: skip
+        "Add": 4,
+        "Identity": 2,
+        "If": 1,
+        "Loop": 1,
+        "Mul": 1,
+        "Neg": 1,
+        "Relu": 1,
+        "Scan": 1,
+    }
     assert found.total == 12
 
 
@@ -65,17 +72,27 @@ def test_without_recursion_only_the_main_graph_counts() -> None:
 def test_a_function_body_counts_once_however_often_it_is_called() -> None:
     model = parser.parse_model(FUNCTIONS)
     assert names(histogram(model)) == {
-        "local.shift_by": 2, "Add": 1, "Constant": 1, "local.plus": 1,
-    }  # fmt: skip
+        "local.shift_by": 2,
+        "Add": 1,
+        "Constant": 1,
+        "local.plus": 1,
+    }
     assert names(histogram(model, recursive=False)) == {"local.shift_by": 2}
 
 
 def test_overloads_are_two_bodies_of_one_operator() -> None:
     bodies = [
-        helper.make_function("local", "f", ["a"], ["b"], [helper.make_node(op, ["a"], ["b"])],
-                             [helper.make_opsetid("", 18)], overload=overload)
+        helper.make_function(
+            "local",
+            "f",
+            ["a"],
+            ["b"],
+            [helper.make_node(op, ["a"], ["b"])],
+            [helper.make_opsetid("", 18)],
+            overload=overload,
+        )
         for op, overload in (("Sin", "one"), ("Cos", "two"))
-    ]  # fmt: skip
+    ]
     calls = [helper.make_node("f", ["x"], [f"y{o}"], domain="local", overload=o) for o in ("one", "two")]
     x = helper.make_tensor_value_info("x", 1, [2])
     outputs = [helper.make_tensor_value_info(f"y{o}", 1, [2]) for o in ("one", "two")]

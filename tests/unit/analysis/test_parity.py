@@ -18,9 +18,7 @@ from workbench.types import Tolerance
 ALL = np.ones((1, 4), dtype=bool)
 
 
-def compare(
-    reference: object, candidate: object, valid: object = ALL, **changes: object
-) -> tuple[ParityRow, ...]:
+def compare(reference: object, candidate: object, valid: object = ALL, **changes: object) -> tuple[ParityRow, ...]:
     options = {"floor": None, "tolerance": TOLERANCE, "subject": subject(), "case": PREFILL} | changes
     return compare_logits(reference, candidate, valid, **options)  # type: ignore[arg-type]
 
@@ -54,8 +52,13 @@ class TestNumbers:
         valid = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], dtype=bool)
         rows = compare(reference, candidate, valid, first_position=10)
         assert [(row.row, row.position) for row in rows] == [
-            (0, 10), (0, 11), (0, 12), (0, 13), (1, 10), (1, 11),
-        ]  # fmt: skip
+            (0, 10),
+            (0, 11),
+            (0, 12),
+            (0, 13),
+            (1, 10),
+            (1, 11),
+        ]
         assert {row.verdict for row in rows} == {"ok"}
 
     def test_floor_is_per_position(self) -> None:
@@ -135,9 +138,20 @@ class TestReport:
         frame = report().to_frame()
         assert list(frame.columns) == PARITY_COLUMNS
         assert list(frame.columns[:13]) == [
-            "execution_provider", "dtype", "executor", "label", "output", "position", "max_abs", "mean_abs", "kl",
-            "top1", "floor", "tolerance", "verdict",
-        ]  # fmt: skip
+            "execution_provider",
+            "dtype",
+            "executor",
+            "label",
+            "output",
+            "position",
+            "max_abs",
+            "mean_abs",
+            "kl",
+            "top1",
+            "floor",
+            "tolerance",
+            "verdict",
+        ]
         assert frame.tolerance.unique().tolist() == [3e-2]
 
     def test_summary_has_the_worst_of_each_case(self) -> None:
@@ -220,9 +234,18 @@ class TestReport:
 class TestDecades:
     @pytest.mark.parametrize(
         ("value", "text"),
-        [(0.0, "0"), (1e-6, "1e-6"), (1.0001e-6, "1e-5"), (9.9e-7, "1e-6"), (0.5, "1e0"), (1.0, "1e0"), (3.0, "1e1"),
-         (math.nan, "NaN"), (math.inf, "inf")],
-    )  # fmt: skip
+        [
+            (0.0, "0"),
+            (1e-6, "1e-6"),
+            (1.0001e-6, "1e-5"),
+            (9.9e-7, "1e-6"),
+            (0.5, "1e0"),
+            (1.0, "1e0"),
+            (3.0, "1e1"),
+            (math.nan, "NaN"),
+            (math.inf, "inf"),
+        ],
+    )
     def test_rounds_up(self, value: float, text: str) -> None:
         assert decade(value) == text
 

@@ -82,8 +82,13 @@ class TestMisses:
         assert list(frame.columns) == ["execution_provider", "rule", "node", "scope", "kind", "reason"]
         assert len(frame) == 4
         assert frame.iloc[2].tolist() == [
-            "dml", "fuse/gqa", "node_2", "model.layers.2.self_attn", "precondition", f"a bias of {EVIL} is added",
-        ]  # fmt: skip
+            "dml",
+            "fuse/gqa",
+            "node_2",
+            "model.layers.2.self_attn",
+            "precondition",
+            f"a bias of {EVIL} is added",
+        ]
 
     def test_summary_folds_layers(self) -> None:
         rows = [(g.where, g.nodes, g.kind) for g in self.table.summary().rows]
@@ -106,8 +111,6 @@ class TestMisses:
 
 def test_fold_names() -> None:
     assert fold_names(f"layers.{i}.mlp" for i in (0, 1, 2, 5, 7, 8)) == "layers.0-2,5,7-8.mlp"
-    assert (
-        fold_names(f"layers.{i}.experts.{j}" for i in (0, 1) for j in (0, 1, 2)) == "layers.0-1.experts.0-2"
-    )
+    assert fold_names(f"layers.{i}.experts.{j}" for i in (0, 1) for j in (0, 1, 2)) == "layers.0-1.experts.0-2"
     assert fold_names(["norm"]) == "norm"
     assert fold_names(["conv2d.v1"]) == "conv2d.v1"

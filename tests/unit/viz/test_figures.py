@@ -70,16 +70,20 @@ class TestEvery:
     def test_nothing_is_cut_off(self, drawn: dict[str, Figure], name: str) -> None:
         """The outermost pixels are all card: no label runs over the edge."""
         image = pixels(drawn[name])
-        edge = np.concatenate([image[:2].reshape(-1, 3), image[-2:].reshape(-1, 3), image[:, :2].reshape(-1, 3),
-                               image[:, -2:].reshape(-1, 3)])  # fmt: skip
+        edge = np.concatenate(
+            [
+                image[:2].reshape(-1, 3),
+                image[-2:].reshape(-1, 3),
+                image[:, :2].reshape(-1, 3),
+                image[:, -2:].reshape(-1, 3),
+            ]
+        )
         assert share(edge, CARD) == 1.0
 
     def test_no_words_lie_on_each_other(
         self, drawn: dict[str, Figure], name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        boxes = [
-            (text.get_text(), text.get_window_extent()) for text in _drawn_texts(drawn[name], monkeypatch)
-        ]
+        boxes = [(text.get_text(), text.get_window_extent()) for text in _drawn_texts(drawn[name], monkeypatch)]
         assert boxes
         for i, (text, box) in enumerate(boxes):
             for other, rest in boxes[:i]:
@@ -116,9 +120,7 @@ def _drawn_texts(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> list[Text]:
 class TestWords:
     def test_ops_show_every_count_and_the_zeros(self) -> None:
         text = words(OPS.plot()).splitlines()
-        assert (
-            text.count("0") >= 3 * 2
-        )  # Attention and CausalMask twice each, GroupQueryAttention and Sub once
+        assert text.count("0") >= 3 * 2  # Attention and CausalMask twice each, GroupQueryAttention and Sub once
         assert {"GroupQueryAttention", "generic", "302 nodes", str(LAYERS), "211", "151"} <= set(text)
 
     def test_many_operators_share_a_last_row(self) -> None:
@@ -153,8 +155,17 @@ class TestWords:
 
     def test_position_shows_floor_tolerance_and_what_differs(self) -> None:
         text = words(report(bad=True).plot("position"))
-        for part in ("tolerance", "floor", "differs", "NaN or Inf", "exactly equal", "prefill", "right-padded",
-                     "decode", "batch row 1"):  # fmt: skip
+        for part in (
+            "tolerance",
+            "floor",
+            "differs",
+            "NaN or Inf",
+            "exactly equal",
+            "prefill",
+            "right-padded",
+            "decode",
+            "batch row 1",
+        ):
             assert part in text, part
 
     def test_dollar_signs_of_a_name_are_not_mathematics(self) -> None:
@@ -175,9 +186,7 @@ class TestWords:
         figure = make()
         assert said in words(figure) and said in repr(figure)
 
-    @pytest.mark.parametrize(
-        ("kind", "said"), [("position", "Nothing ran: no kernels"), ("scatter", "nothing ran")]
-    )
+    @pytest.mark.parametrize(("kind", "said"), [("position", "Nothing ran: no kernels"), ("scatter", "nothing ran")])
     def test_nothing_that_ran_is_said(self, kind: str, said: str) -> None:
         row = not_run(subject(), PREFILL, "no kernels", TOLERANCE)
         assert said in words(ParityReport((row,), "generic", 0, VERSIONS, {}).plot(kind))
@@ -196,9 +205,7 @@ class TestFiles:
         with pytest.raises(SaveError, match=r"Cannot write '.*ops\.png': No such file.*Choose a folder"):
             GENERIC.plot().save(tmp_path / "missing" / "ops.png")
 
-    def test_a_failed_write_leaves_the_old_file(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_failed_write_leaves_the_old_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         target = tmp_path / "ops.png"
         target.write_bytes(b"old")
 
