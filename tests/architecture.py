@@ -23,7 +23,7 @@ NOTEBOOK_ONLY = {"ipywidgets", "anywidget", "traitlets", "IPython", "netron"}
 HEAVY = {"torch", "transformers", "pandas", "matplotlib", "onnxruntime", "gguf", "huggingface_hub"}
 # What a widget may show: results and the words around them. It must not reach into the engine.
 WIDGETS_MAY_IMPORT = {"errors", "types", "ep", "package", "analysis", "optimize", "parity", "compare", "viz", "widgets"}
-FACES = {"plot", "widget"}
+FACES = {"plot", "widget", "save_html"}
 MAX_LINES = 400
 
 
