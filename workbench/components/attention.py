@@ -9,6 +9,7 @@ from onnxscript import OpBuilder, nn
 
 from workbench.components.graph import dim
 from workbench.components.linear import Linear
+from workbench.components.norm import make_qk_norm
 from workbench.components.rope import RotaryTables
 from workbench.config.model_config import ModelConfig
 
@@ -18,7 +19,7 @@ KeyValue = tuple[ir.Value, ir.Value]
 
 @dataclasses.dataclass(frozen=True)
 class AttentionContext:
-    """What all layers share: ``mask [B, 1, S, T]`` of this layer's kind, ``position_ids [B, S]`` and RoPE tables."""
+    """What layers share: ``mask [B, 1 or H, S, T]`` of this layer's kind, ``position_ids [B, S]``, RoPE tables if any."""
 
     mask: ir.Value
     position_ids: ir.Value
@@ -39,7 +40,9 @@ class Attention(nn.Module):
         self.q_proj = Linear(width, heads * size, bias=bias, dtype=dtype)
         self.k_proj = Linear(width, kv_heads * size, bias=bias, dtype=dtype)
         self.v_proj = Linear(width, kv_heads * size, bias=bias, dtype=dtype)
-        self.o_proj = Linear(heads * size, width, bias=bias, dtype=dtype)
+        self.o_proj = Linear(heads * size, width, bias=config.attention_out_bias, dtype=dtype)
+        self.q_norm = make_qk_norm(config, heads, dtype)
+        self.k_norm = make_qk_norm(config, kv_heads, dtype)
 
     def forward(
         self, op: OpBuilder, hidden: ir.Value, context: AttentionContext, past: KeyValue
@@ -50,8 +53,11 @@ class Attention(nn.Module):
         return self.o_proj(op, output), present
 
     def project(self, op: OpBuilder, hidden: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """``query [B, S, H*D]``, ``key`` and ``value [B, S, K*D]``."""
-        return self.q_proj(op, hidden), self.k_proj(op, hidden), self.v_proj(op, hidden)
+        """``query [B, S, H*D]``, ``key`` and ``value [B, S, K*D]``, query and key normalised where the model does it."""
+        query, key = self.q_proj(op, hidden), self.k_proj(op, hidden)
+        if self.q_norm is not None and self.k_norm is not None:
+            query, key = self.q_norm(op, query), self.k_norm(op, key)
+        return query, key, self.v_proj(op, hidden)
 
     def rotate(
         self, op: OpBuilder, query: ir.Value, key: ir.Value, context: AttentionContext
@@ -77,7 +83,7 @@ class Attention(nn.Module):
         output, present_key, present_value = op.Attention(
             query, key, value, context.mask, *past,
             q_num_heads=config.num_attention_heads, kv_num_heads=config.num_key_value_heads,
-            scale=config.scale, _outputs=3, **capped,
+            scale=config.scale(self.layer), _outputs=3, **capped,
         )  # fmt: skip
         B, S, T = dim(query, 0), dim(query, 1), dim(context.mask, 3)
         output.shape = ir.Shape([B, S, config.num_attention_heads * config.head_dim])

@@ -1,45 +1,23 @@
-"""Rotary position embedding: frequencies, tables, and the node that applies them."""
+"""Rotary position embedding: the tables of a graph, and the node that applies them."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 import onnx_ir as ir
 from onnxscript import OpBuilder
 
-from workbench.config.model_config import ModelConfig, RopeConfig
-
-
-def inverse_frequencies(rope: RopeConfig, dim: int) -> np.ndarray:
-    """``[dim / 2]`` float32 angles per position.
-
-    Source: transformers 5.24 ``modeling_rope_utils.py`` (linear and llama3 scaling).
-    """
-    base = (1.0 / rope.rope_theta ** (np.arange(0, dim, 2, dtype=np.float32) / np.float32(dim))).astype(np.float32)
-    if rope.rope_type == "linear":
-        return base / np.float32(rope.factor)
-    if rope.rope_type == "llama3":
-        return _llama3(base, rope)
-    return base
-
-
-def _llama3(base: np.ndarray, rope: RopeConfig) -> np.ndarray:
-    """Long wavelengths are slowed by ``factor``, short ones stay, those between are blended."""
-    original = rope.original_max_position_embeddings or 0
-    wavelength = 2 * math.pi / base
-    low, high = rope.low_freq_factor, rope.high_freq_factor
-    smooth = (original / wavelength - low) / (high - low)
-    blended = (1 - smooth) * base / rope.factor + smooth * base
-    slowed = np.where(wavelength > original / low, base / rope.factor, base)
-    between = (wavelength <= original / low) & (wavelength >= original / high)
-    return np.where(between, blended, slowed).astype(np.float32)
+from workbench import functions
+from workbench.components.frequencies import attention_factor, exponents, inverse_frequencies
+from workbench.config.model_config import ModelConfig
+from workbench.config.rope_config import RopeConfig
+from workbench.functions import DYNAMIC_ROPE_TABLES, LONG_ROPE_TABLE
 
 
 @dataclasses.dataclass(frozen=True)
 class RotaryTables:
-    """Cosines and sines ``[max_position_embeddings, rotary_dim / 2]`` of a graph, and what applies them needs."""
+    """Cosines and sines ``[positions, rotary_dim / 2]``, the positions that index them, and the size of a head."""
 
     cos: ir.Value
     sin: ir.Value
@@ -51,38 +29,86 @@ class RotaryTables:
         """Rotate ``x [B, S, H*D]`` by ``positions [B, S]``; only the first ``rotary_dim`` entries of a head."""
         partial = 0 if self.rotary_dim == self.head_dim else self.rotary_dim
         return op.RotaryEmbedding(
-            x,
-            self.cos,
-            self.sin,
-            self.positions,
-            num_heads=num_heads,
-            interleaved=0,
-            rotary_embedding_dim=partial,
+            x, self.cos, self.sin, self.positions, num_heads=num_heads, interleaved=0, rotary_embedding_dim=partial
         )
 
 
-def rotary_tables(
-    op: OpBuilder, config: ModelConfig, dtype: ir.DataType, position_ids: ir.Value
-) -> RotaryTables | None:
-    """Register the tables of a model as initializers; None for models without RoPE.
+class Rotaries:
+    """Makes the tables of each RoPE that a model has, once per graph.
 
-    They are computed when somebody reads them, so a skeleton with 131,072 positions costs nothing.
+    Constant tables are computed when somebody reads them, so a skeleton with 131,072 positions costs nothing.
     """
-    if config.rope is None:
-        return None
-    rope, dim = config.rope, config.rotary_dim
-    shape = ir.Shape([config.max_position_embeddings, dim // 2])
 
-    def table(function: np.ufunc) -> ir.LazyTensor:
+    def __init__(self, op: OpBuilder, config: ModelConfig, dtype: ir.DataType, position_ids: ir.Value) -> None:
+        self._op, self._config, self._dtype = op, config, dtype
+        self._position_ids = position_ids
+        self._positions: ir.Value | None = None
+        self._made: dict[RopeConfig, RotaryTables] = {}
+
+    def get(self, rope: RopeConfig | None) -> RotaryTables | None:
+        """The tables of a RoPE; None for layers without."""
+        if rope is None:
+            return None
+        if rope not in self._made:
+            cos, sin = self._tables(rope)
+            dim = self._config.rotated(rope)
+            self._made[rope] = RotaryTables(cos, sin, self._int64_positions(), dim, self._config.head_dim)
+        return self._made[rope]
+
+    def _int64_positions(self) -> ir.Value:
+        """The standard's RotaryEmbedding takes int64 positions and nothing else."""
+        if self._positions is None:
+            narrow = self._position_ids.dtype != ir.DataType.INT64
+            cast = self._op.Cast
+            self._positions = cast(self._position_ids, to=ir.DataType.INT64) if narrow else self._position_ids
+        return self._positions
+
+    def _tables(self, rope: RopeConfig) -> tuple[ir.Value, ir.Value]:
+        if rope.rope_type == "dynamic":
+            return self._dynamic(rope)
+        if rope.rope_type == "longrope":
+            return self._longrope(rope)
+        return self._constant(rope, "cos"), self._constant(rope, "sin")
+
+    def _constant(self, rope: RopeConfig, word: str, *, long: bool = False) -> ir.Value:
+        config, dtype, dim = self._config, self._dtype, self._config.rotated(rope)
+        function = {"cos": np.cos, "sin": np.sin}[word]
+        name = f"rotary_emb{'_local' if rope is config.sliding_rope else ''}.{'long_' if long else ''}{word}"
+
         def compute() -> ir.TensorProtocol:
             positions = np.arange(config.max_position_embeddings, dtype=np.float32)
-            angles = np.outer(positions, inverse_frequencies(rope, dim))
-            return ir.Tensor(function(angles).astype(dtype.numpy()), dtype=dtype)
+            angles = np.outer(positions, inverse_frequencies(rope, dim, config.max_position_embeddings, long=long))
+            factor = np.float32(attention_factor(rope, config.max_position_embeddings))
+            return ir.Tensor((function(angles) * factor).astype(dtype.numpy()), dtype=dtype)
 
-        return ir.LazyTensor(compute, dtype, shape, cache=True, name=f"rotary_emb.{function.__name__}")
+        shape = ir.Shape([config.max_position_embeddings, dim // 2])
+        table = ir.LazyTensor(compute, dtype, shape, cache=True, name=name)
+        return self._op.builder.initializer(table, name, qualify=False)
 
-    cos, sin = (op.builder.initializer(table(f), f"rotary_emb.{f.__name__}", qualify=False) for f in (np.cos, np.sin))
-    # The standard's RotaryEmbedding takes int64 positions and nothing else.
-    narrow = position_ids.dtype != ir.DataType.INT64
-    positions = op.Cast(position_ids, to=ir.DataType.INT64) if narrow else position_ids
-    return RotaryTables(cos, sin, positions, dim, config.head_dim)
+    def _longrope(self, rope: RopeConfig) -> tuple[ir.Value, ir.Value]:
+        """Tables for short and for long sequences, chosen while running by the largest position."""
+        return self._choice(rope, "cos"), self._choice(rope, "sin")
+
+    def _choice(self, rope: RopeConfig, word: str) -> ir.Value:
+        short, long = self._constant(rope, word), self._constant(rope, word, long=True)
+        function = functions.function(LONG_ROPE_TABLE, self._op.builder.graph.opset_imports[""])
+        original = rope.original_max_position_embeddings or self._config.max_position_embeddings
+        table: ir.Value = self._op.call(function, self._int64_positions(), short, long, original=original, _outputs=1)
+        table.type, table.shape = short.type, short.shape
+        return table
+
+    def _dynamic(self, rope: RopeConfig) -> tuple[ir.Value, ir.Value]:
+        """Tables whose base grows with the sequence: computed in the graph, as long as the largest position needs."""
+        dim = self._config.rotated(rope)
+        powers = self._op.builder.initializer(ir.tensor(exponents(dim)), "rotary_emb.exponents", qualify=False)
+        function = functions.function(DYNAMIC_ROPE_TABLES, self._op.builder.graph.opset_imports[""])
+        cos, sin = self._op.call(
+            function, self._int64_positions(), powers, _outputs=2,
+            theta=float(rope.rope_theta), factor=float(rope.factor), power=dim / (dim - 2),
+            original=float(rope.original_max_position_embeddings or self._config.max_position_embeddings),
+        )  # fmt: skip
+        for table in (cos, sin):
+            table.type, table.shape = ir.TensorType(ir.DataType.FLOAT), ir.Shape([None, dim // 2])
+        if self._dtype == ir.DataType.FLOAT:
+            return cos, sin
+        return self._op.Cast(cos, to=self._dtype), self._op.Cast(sin, to=self._dtype)

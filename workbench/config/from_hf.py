@@ -1,73 +1,74 @@
-"""Hugging Face's ``config.json`` words to a :class:`ModelConfig`; families override only what they do differently.
+"""Hugging Face's ``config.json`` words to a :class:`ModelConfig`; families add only what they do differently.
 
-Source: transformers 5.24, ``configuration_llama.py`` and ``modeling_rope_utils.py`` (names and defaults).
+Source: transformers 5.24, ``configuration_*.py`` and ``modeling_rope_utils.py`` (names and defaults).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from workbench.config.model_config import ModelConfig, RopeConfig
 from workbench.errors import ConfigError
 
-_ROPE_FIELDS = (
-    "rope_theta", "rope_type", "factor", "low_freq_factor", "high_freq_factor",
-    "original_max_position_embeddings", "partial_rotary_factor",
-)  # fmt: skip
+HfConfig = Mapping[str, Any]
+_ROPE_FIELDS = tuple(field.name for field in dataclasses.fields(RopeConfig))
+_NORM_EPS = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps")
 
 
-def rope_from_hf(hf: Mapping[str, Any]) -> RopeConfig:
-    """RoPE from ``rope_parameters`` (transformers 5) or from ``rope_theta`` and ``rope_scaling`` (before it)."""
+def first(hf: HfConfig, *names: str, default: Any = None) -> Any:
+    """The value of the first name that the config sets."""
+    return next((hf[name] for name in names if hf.get(name) is not None), default)
+
+
+def rope_from_hf(hf: HfConfig, layer_type: str | None = None, **defaults: Any) -> RopeConfig:
+    """RoPE from ``rope_parameters`` (transformers 5) or from ``rope_theta`` and ``rope_scaling`` (before it).
+
+    ``layer_type`` picks one where the config has a RoPE per layer type; ``defaults`` are the family's own.
+    """
     found = dict(hf.get("rope_parameters") or hf.get("rope_scaling") or {})
+    if layer_type is not None and isinstance(found.get(layer_type), Mapping):
+        found = dict(found[layer_type])
     found["rope_type"] = found.get("rope_type") or found.get("type") or "default"
-    for name in ("rope_theta", "partial_rotary_factor"):
-        if name not in found and hf.get(name) is not None:
-            found[name] = hf[name]
+    found["rope_type"] = {"su": "longrope", "mrope": "default"}.get(found["rope_type"], found["rope_type"])
+    for name in ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings"):
+        if found.get(name) is None:
+            found[name] = hf.get(name, defaults.get(name))
     values = {name: found[name] for name in _ROPE_FIELDS if found.get(name) is not None}
+    for name in ("short_factor", "long_factor"):
+        if name in values:
+            values[name] = tuple(values[name])
     return RopeConfig(**values)
 
 
-def common(hf: Mapping[str, Any], *, rms_norm_eps: float = 1e-6, **overrides: Any) -> dict[str, Any]:
-    """Keyword arguments of :class:`ModelConfig` that most decoder families share, ``overrides`` on top.
+def sizes(hf: HfConfig) -> dict[str, Any]:
+    """The sizes every family has, under whichever name it uses.
 
     Raises:
-        ConfigError: a size that has no default is missing.
+        ConfigError: a size that has no default is missing, or heads do not divide the width.
     """
-    missing = [
-        n for n in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads") if hf.get(n) is None
-    ]
+    found = {
+        "vocab_size": hf.get("vocab_size"),
+        "hidden_size": first(hf, "hidden_size", "n_embd", "d_model"),
+        "num_hidden_layers": first(hf, "num_hidden_layers", "n_layer", "num_layers"),
+        "num_attention_heads": first(hf, "num_attention_heads", "n_head", "num_heads"),
+    }
+    missing = [name for name, value in found.items() if value is None]
     if missing:
         raise ConfigError(
             f"The {hf.get('model_type', '?')} config lacks {', '.join(missing)}; found {', '.join(sorted(hf)[:12])}. "
             "Use the model's whole config.json."
         )
-    heads = hf["num_attention_heads"]
-    eos = hf.get("eos_token_id")
-    values: dict[str, Any] = {
-        "model_type": hf["model_type"],
-        "vocab_size": hf["vocab_size"],
-        "hidden_size": hf["hidden_size"],
-        "intermediate_size": hf.get("intermediate_size") or 4 * hf["hidden_size"],
-        "num_hidden_layers": hf["num_hidden_layers"],
-        "num_attention_heads": heads,
-        "num_key_value_heads": hf.get("num_key_value_heads") or heads,
-        "head_dim": hf.get("head_dim") or _head_dim(hf),
-        "max_position_embeddings": hf.get("max_position_embeddings") or 2048,
-        "rms_norm_eps": hf.get("rms_norm_eps", rms_norm_eps),
-        "hidden_act": hf.get("hidden_act", "silu"),
-        "attention_bias": bool(hf.get("attention_bias", False)),
-        "mlp_bias": bool(hf.get("mlp_bias", False)),
-        "tie_word_embeddings": bool(hf.get("tie_word_embeddings", False)),
-        "bos_token_id": hf.get("bos_token_id"),
-        "eos_token_id": tuple(eos) if isinstance(eos, list) else eos,
-        "pad_token_id": hf.get("pad_token_id"),
-    }
-    return values | overrides
+    width, heads = found["hidden_size"], found["num_attention_heads"]
+    found["num_key_value_heads"] = first(hf, "num_key_value_heads", default=heads)
+    found["head_dim"] = hf.get("head_dim") or _head_dim(width, heads)
+    found["intermediate_size"] = first(hf, "intermediate_size", "n_inner", default=4 * width)
+    found["max_position_embeddings"] = first(hf, "max_position_embeddings", "n_positions", "seq_length", default=2048)
+    return found
 
 
-def _head_dim(hf: Mapping[str, Any]) -> int:
-    width, heads = hf["hidden_size"], hf["num_attention_heads"]
+def _head_dim(width: Any, heads: Any) -> int:
     if not isinstance(width, int) or not isinstance(heads, int) or heads <= 0 or width % heads:
         raise ConfigError(
             f"hidden_size ({width!r}) is not a multiple of num_attention_heads ({heads!r}) and head_dim is not given; "
@@ -76,6 +77,33 @@ def _head_dim(hf: Mapping[str, Any]) -> int:
     return width // heads
 
 
-def llama(hf: Mapping[str, Any]) -> ModelConfig:
+def common(hf: HfConfig, *, norm_eps: float = 1e-6, **overrides: Any) -> ModelConfig:
+    """A llama-like config from a family's words, ``overrides`` on top."""
+    eos, bias = hf.get("eos_token_id"), bool(hf.get("attention_bias", False))
+    rope = {} if "rope" in overrides or overrides.get("position_embedding", "rope") != "rope" else {"rope": rope_from_hf(hf)}
+    values: dict[str, Any] = {
+        "model_type": hf["model_type"],
+        **sizes(hf),
+        "norm_eps": first(hf, *_NORM_EPS, default=norm_eps),
+        "hidden_act": first(hf, "hidden_act", "hidden_activation", "activation_function", default="silu"),
+        "attention_bias": bias,
+        "attention_out_bias": bias,
+        "mlp_bias": bool(hf.get("mlp_bias", False)),
+        "tie_word_embeddings": bool(hf.get("tie_word_embeddings", False)),
+        "bos_token_id": hf.get("bos_token_id"),
+        "eos_token_id": tuple(eos) if isinstance(eos, list) else eos,
+        "pad_token_id": hf.get("pad_token_id"),
+        **rope,
+    }
+    return ModelConfig(**(values | overrides))
+
+
+def llama(hf: HfConfig) -> ModelConfig:
     """The config of a llama: nothing but what is common."""
-    return ModelConfig(**common(hf), rope=rope_from_hf(hf))
+    return common(hf)
+
+
+def layer_types(hf: HfConfig) -> tuple[str, ...] | None:
+    """``layer_types`` as a tuple, where the config has them."""
+    found = hf.get("layer_types")
+    return tuple(found) if found else None

@@ -11,18 +11,23 @@ import functools
 
 import onnx_ir as ir
 
-from workbench.functions import lengths, masks
+from workbench.functions import lengths, masks, rope
 from workbench.functions.lengths import KEY_LENGTHS, MASK_BIAS, SLOT_LENGTHS
-from workbench.functions.masks import CAUSAL_MASK, SLIDING_WINDOW_MASK
+from workbench.functions.masks import CAUSAL_MASK, PADDING_MASK, SLIDING_WINDOW_MASK
+from workbench.functions.rope import DYNAMIC_ROPE_TABLES, LONG_ROPE_TABLE
 from workbench.types import WB_DOMAIN, OpId
 
 __all__ = [
     "CAUSAL_MASK",
+    "DYNAMIC_ROPE_TABLES",
     "KEY_LENGTHS",
+    "LONG_ROPE_TABLE",
     "MASK_BIAS",
     "OPSET",
+    "PADDING_MASK",
     "SLIDING_WINDOW_MASK",
     "SLOT_LENGTHS",
+    "WITHOUT_IF",
     "WITHOUT_SHAPE",
     "ensure",
     "function",
@@ -35,9 +40,13 @@ OPSET = 24
 WITHOUT_SHAPE = "without_shape"
 """Overload of a semantic function whose body has no Shape node."""
 
+WITHOUT_IF = "without_if"
+"""Overload of a semantic function whose body has no If node."""
+
 _BODIES = {
-    "": {**masks.BODIES, **lengths.BODIES},
+    "": {**masks.BODIES, **lengths.BODIES, **rope.BODIES},
     WITHOUT_SHAPE: {**masks.BODIES_WITHOUT_SHAPE, **lengths.BODIES_WITHOUT_SHAPE},
+    WITHOUT_IF: rope.BODIES_WITHOUT_IF,
 }
 
 

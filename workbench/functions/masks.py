@@ -10,6 +10,8 @@ from workbench.types import WB_DOMAIN, OpId
 
 CAUSAL_MASK = OpId("CausalMask", WB_DOMAIN)
 SLIDING_WINDOW_MASK = OpId("SlidingWindowMask", WB_DOMAIN)
+PADDING_MASK = OpId("PaddingMask", WB_DOMAIN)
+"""``PaddingMask(attention_mask [B, S]) -> mask [B, 1, S, S]``: every token sees every real one, as in encoders."""
 
 _SEEN = """
   axis0 = Constant <value_ints: ints = [0]> ()
@@ -92,6 +94,15 @@ BODIES = {
     CAUSAL_MASK: f"(attention_mask, position_ids) => (mask) {{ {_SEEN} mask = And (seen_11ST, valid_B11T) }}",
     SLIDING_WINDOW_MASK: f"<window> (attention_mask, position_ids) => (mask) {{ {_SEEN} {_WINDOW} "
     "mask = And (seen_11ST, real_B1ST) }",
+    PADDING_MASK: """(attention_mask) => (mask) {
+  axes12 = Constant <value_ints: ints = [1, 2]> ()
+  axes13 = Constant <value_ints: ints = [1, 3]> ()
+  valid_BS = Cast <to = 9> (attention_mask)
+  key_B11S = Unsqueeze (valid_BS, axes12)
+  query_B1S1 = Unsqueeze (valid_BS, axes13)
+  any_B1S1 = Not (query_B1S1)
+  all_B1S1 = Or (query_B1S1, any_B1S1)
+  mask = And (key_B11S, all_B1S1) }""",
 }
 BODIES_WITHOUT_SHAPE = {
     CAUSAL_MASK: f"(attention_mask, position_ids) => (mask) {{ {_SEEN_WITHOUT_SHAPE} "

@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 from workbench.errors import unknown
-from workbench.models.llama import SPEC as LLAMA
+from workbench.models import (
+    bloom,
+    gemma2,
+    gemma3_text,
+    gpt2,
+    gpt_neox,
+    granite,
+    llama,
+    mistral,
+    mixtral,
+    olmo2,
+    phi,
+    phi3,
+    qwen2,
+    qwen3,
+    qwen3_moe,
+    smollm3,
+    stablelm,
+)
 from workbench.models.spec import ModelSpec
 
 __all__ = ["SPECS", "ModelSpec", "lookup"]
 
-SPECS: tuple[ModelSpec, ...] = (LLAMA,)
+SPECS: tuple[ModelSpec, ...] = (
+    llama.SPEC,
+    mistral.SPEC,
+    qwen2.SPEC,
+    qwen3.SPEC,
+    smollm3.SPEC,
+    granite.SPEC,
+    olmo2.SPEC,
+    phi3.SPEC,
+    gemma2.SPEC,
+    gemma3_text.SPEC,
+    phi.SPEC,
+    gpt2.SPEC,
+    gpt_neox.SPEC,
+    stablelm.SPEC,
+    bloom.SPEC,
+    mixtral.SPEC,
+    qwen3_moe.SPEC,
+)
 
 _BY_TYPE = {spec.model_type: spec for spec in SPECS}
 

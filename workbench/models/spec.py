@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from onnxscript import nn
+
 from workbench.components.decoder import CausalLM
 from workbench.config.model_config import ModelConfig
 
@@ -14,13 +16,18 @@ from workbench.config.model_config import ModelConfig
 class ModelSpec:
     """One family: its ``model_type``, how its config reads, which module builds it, how its weights are named.
 
-    ``rename`` maps parameter names of our module to those of the checkpoint; names that it lacks are equal.
-    ``ignored`` holds regular expressions of checkpoint names that carry nothing to bind.
+    ``weights`` is the weight table (``weights.convert``); names that it lacks are those of the checkpoint. ``ignored``
+    holds regular expressions of checkpoint names that carry nothing to bind, ``prefix`` what bare base models lack.
+    ``exercise`` is a tiny config in Hugging Face's words whose every switch is off its default; ``tiny`` is what a
+    small default config of the family needs besides the usual sizes.
     """
 
     model_type: str
     config: Callable[[Mapping[str, Any]], ModelConfig]
-    module: type[CausalLM] = CausalLM
+    module: Callable[..., nn.Module] = CausalLM
     task: str = "text-generation"
-    rename: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    weights: tuple[Any, ...] = ()
     ignored: tuple[str, ...] = (r"rotary_emb\.inv_freq$",)
+    prefix: str = ""
+    tiny: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    exercise: Mapping[str, Any] = dataclasses.field(default_factory=dict)
