@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import onnx_ir as ir
 from onnxscript import nn
 
-from workbench.components.decoder import CausalLM
-from workbench.config.model_config import ModelConfig
+from workbench.config.parts import AnyConfig
 from workbench.config.resolve import resolve
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import UnsupportedError, WorkbenchError, unknown
@@ -30,7 +29,7 @@ def build(
     model: ModelLike,
     task: str | Task | None = None,
     *,
-    module_class: type[CausalLM] | None = None,
+    module_class: MakeModule | None = None,
     execution_provider: str = "cpu",
     dtype: str | None = None,
     load_weights: bool = True,
@@ -66,7 +65,7 @@ def build(
 
 def build_from_module(
     module: nn.Module | MakeModule,
-    config: ModelConfig,
+    config: AnyConfig,
     task: str | Task = "text-generation",
     *,
     execution_provider: str = "cpu",
@@ -95,7 +94,7 @@ def build_from_module(
 
 
 def recipe_for(
-    model: ModelLike, task: str | Task | None = None, *, module_class: type[CausalLM] | None, load_weights: bool
+    model: ModelLike, task: str | Task | None = None, *, module_class: MakeModule | None, load_weights: bool
 ) -> Recipe:
     """Resolve a model and open its weights."""
     source = resolve(model, load_weights=load_weights)
@@ -103,9 +102,10 @@ def recipe_for(
     config = spec.config(source.hf)
     weights = None
     if load_weights:
+        from workbench.weights.convert import convert, without
         from workbench.weights.load import open_weights
 
-        weights = open_weights(source)
+        weights = convert(without(open_weights(source), spec.ignored, spec.prefix, spec.strip), spec.weights, config)
     return Recipe(module_class or spec.module, config, get_task(task or spec.task), source, weights)
 
 

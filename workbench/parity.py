@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from workbench.analysis.parity import LogitSample, ParityRow, Subject, compare_logits, not_run, sample_logits
 from workbench.analysis.parity_report import ParityReport
-from workbench.config.model_config import ModelConfig
+from workbench.config.parts import AnyConfig
 from workbench.ep import get_ep
 from workbench.errors import ExecutionError, FeedsError
 from workbench.package import Package
@@ -181,5 +181,5 @@ def _token_rows(package: Package, prompts: Sequence[str], seed: int) -> list[lis
     return [rng.integers(0, package.config.vocab_size, length).tolist() for length in RANDOM_LENGTHS]
 
 
-def _pad_token(config: ModelConfig | None) -> int:
+def _pad_token(config: AnyConfig | None) -> int:
     return config.pad_token_id if config is not None and config.pad_token_id is not None else 0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import onnx_ir as ir
 from onnxscript import nn
 
-from workbench.config.model_config import ModelConfig
+from workbench.config.parts import AnyConfig
 from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider
 from workbench.errors import UnsupportedError
@@ -21,7 +22,7 @@ from workbench.tasks import Task
 from workbench.types import GraphOptions, Padding, Role
 from workbench.weights.bind import BindReport, bind
 
-MakeModule = Callable[[ModelConfig, ir.DataType], nn.Module]
+MakeModule = Callable[[Any, ir.DataType], nn.Module]
 PLAIN = GraphOptions()
 Generic = tuple[Mapping[str, ir.Model], BindReport | None]
 
@@ -34,7 +35,7 @@ class Recipe:
     """
 
     make_module: MakeModule
-    config: ModelConfig
+    config: AnyConfig
     task: Task
     source: SourceConfig | None = None
     weights: Mapping[str, ir.TensorProtocol] | None = None

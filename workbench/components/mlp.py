@@ -7,13 +7,13 @@ from onnxscript import OpBuilder, nn
 
 from workbench.components.activation import activate
 from workbench.components.linear import Linear
-from workbench.config.model_config import ModelConfig
+from workbench.config.parts import MlpParts
 
 
 class GatedMLP(nn.Module):
     """``down(act(gate(x)) * up(x))``, as in llama."""
 
-    def __init__(self, config: ModelConfig, dtype: ir.DataType) -> None:
+    def __init__(self, config: MlpParts, dtype: ir.DataType) -> None:
         super().__init__()
         self.act = config.hidden_act
         width, inner, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
@@ -28,7 +28,7 @@ class GatedMLP(nn.Module):
 class PlainMLP(nn.Module):
     """``down(act(up(x)))``, as in GPT-2."""
 
-    def __init__(self, config: ModelConfig, dtype: ir.DataType) -> None:
+    def __init__(self, config: MlpParts, dtype: ir.DataType) -> None:
         super().__init__()
         self.act = config.hidden_act
         width, inner, bias = config.hidden_size, config.intermediate_size, config.mlp_bias

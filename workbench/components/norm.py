@@ -7,6 +7,7 @@ import onnx_ir as ir
 from onnxscript import OpBuilder, nn
 
 from workbench.config.model_config import ModelConfig
+from workbench.config.parts import NormParts
 
 
 class RMSNorm(nn.Module):
@@ -71,7 +72,7 @@ class HeadNorm(nn.Module):
         return op.builder.initializer(ones, name, qualify=False)
 
 
-def make_norm(config: ModelConfig, size: int, dtype: ir.DataType) -> nn.Module:
+def make_norm(config: NormParts, size: int, dtype: ir.DataType) -> nn.Module:
     """The norm of a model, over ``size`` entries."""
     if config.norm_type == "layer_norm":
         return LayerNorm(size, eps=config.norm_eps, bias=config.norm_bias, dtype=dtype)

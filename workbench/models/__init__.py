@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.errors import unknown
 from workbench.models import (
+    bert,
     bloom,
     gemma2,
     gemma3_text,
@@ -44,6 +45,7 @@ SPECS: tuple[ModelSpec, ...] = (
     bloom.SPEC,
     mixtral.SPEC,
     qwen3_moe.SPEC,
+    bert.SPEC,
 )
 
 _BY_TYPE = {spec.model_type: spec for spec in SPECS}

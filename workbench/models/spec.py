@@ -9,7 +9,7 @@ from typing import Any
 from onnxscript import nn
 
 from workbench.components.decoder import CausalLM
-from workbench.config.model_config import ModelConfig
+from workbench.config.parts import AnyConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,17 +17,19 @@ class ModelSpec:
     """One family: its ``model_type``, how its config reads, which module builds it, how its weights are named.
 
     ``weights`` is the weight table (``weights.convert``); names that it lacks are those of the checkpoint. ``ignored``
-    holds regular expressions of checkpoint names that carry nothing to bind, ``prefix`` what bare base models lack.
+    holds regular expressions of checkpoint names that carry nothing to bind, ``prefix`` what bare base models lack,
+    ``strip`` what models with a head put before the base model's names.
     ``exercise`` is a tiny config in Hugging Face's words whose every switch is off its default; ``tiny`` is what a
     small default config of the family needs besides the usual sizes.
     """
 
     model_type: str
-    config: Callable[[Mapping[str, Any]], ModelConfig]
+    config: Callable[[Mapping[str, Any]], AnyConfig]
     module: Callable[..., nn.Module] = CausalLM
     task: str = "text-generation"
     weights: tuple[Any, ...] = ()
     ignored: tuple[str, ...] = (r"rotary_emb\.inv_freq$",)
     prefix: str = ""
+    strip: str = ""
     tiny: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     exercise: Mapping[str, Any] = dataclasses.field(default_factory=dict)

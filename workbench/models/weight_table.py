@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workbench.config.model_config import ModelConfig
-
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 
@@ -24,8 +22,8 @@ class Target:
     """One parameter made from the sources of an entry: its shape, and how its values are computed."""
 
     name: str
-    shape: Callable[[Sequence[Shape], ModelConfig], Shape]
-    make: Callable[[Sequence[Array], ModelConfig], Array]
+    shape: Callable[[Sequence[Shape], Any], Shape]
+    make: Callable[[Sequence[Array], Any], Array]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,21 +54,21 @@ def plus_one(source: str, target: str | None = None) -> Entry:
 
 
 def split_rows(
-    source: str, targets: Sequence[str], sizes: Callable[[ModelConfig], Sequence[int]], *, turn: bool = False
+    source: str, targets: Sequence[str], sizes: Callable[[Any], Sequence[int]], *, turn: bool = False
 ) -> Entry:
     """Rows of a packed matrix, one block after the other; ``turn`` for those stored ``[in, out]``."""
 
     def part(index: int, name: str) -> Target:
-        def bounds(config: ModelConfig) -> tuple[int, int]:
+        def bounds(config: Any) -> tuple[int, int]:
             widths = list(sizes(config))
             start = sum(widths[:index])
             return start, start + widths[index]
 
-        def make(arrays: Sequence[Array], config: ModelConfig) -> Array:
+        def make(arrays: Sequence[Array], config: Any) -> Array:
             start, end = bounds(config)
             return (arrays[0].T if turn else arrays[0])[start:end]
 
-        def shape(shapes: Sequence[Shape], config: ModelConfig) -> Shape:
+        def shape(shapes: Sequence[Shape], config: Any) -> Shape:
             start, end = bounds(config)
             whole = shapes[0][::-1] if turn else shapes[0]
             return (end - start, *whole[1:]) if sum(sizes(config)) == whole[0] else (-1, *whole[1:])
@@ -84,7 +82,7 @@ def split_heads(source: str, targets: Sequence[str]) -> Entry:
     """Query, key and value of each head side by side: rows ``[H, 3, D]``."""
 
     def part(index: int, name: str) -> Target:
-        def make(arrays: Sequence[Array], config: ModelConfig) -> Array:
+        def make(arrays: Sequence[Array], config: Any) -> Array:
             rows = arrays[0].reshape(config.num_attention_heads, len(targets), config.head_dim, *arrays[0].shape[1:])
             return rows[:, index].reshape(-1, *arrays[0].shape[1:])
 
@@ -101,11 +99,11 @@ def stacked(source: str, target: str) -> Entry:
 def gate_up_experts(gate: str, up: str, target: str) -> Entry:
     """Gate and up matrices of each expert as ``[N, 2F, E]``, gate rows first."""
 
-    def make(arrays: Sequence[Array], _: ModelConfig) -> Array:
+    def make(arrays: Sequence[Array], _: Any) -> Array:
         half = len(arrays) // 2
         return np.concatenate([np.stack(arrays[:half]), np.stack(arrays[half:])], axis=1)
 
-    def shape(shapes: Sequence[Shape], _: ModelConfig) -> Shape:
+    def shape(shapes: Sequence[Shape], _: Any) -> Shape:
         return (len(shapes) // 2, 2 * shapes[0][0], shapes[0][1])
 
     return Entry((gate, up), (Target(target, shape, make),))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
-from workbench.config.model_config import ModelConfig
+from workbench.config.parts import AnyConfig
 from workbench.config.progress import Progress
 from workbench.config.source import SourceConfig
 from workbench.errors import Diagnostic, FeedsError, WorkbenchError
@@ -39,7 +39,7 @@ class Package(Mapping[str, ir.Model]):
     generic: Mapping[str, ir.Model] = dataclasses.field(default_factory=dict)
     execution_provider: str = ""
     dtype: ir.DataType | None = None
-    config: ModelConfig | None = None
+    config: AnyConfig | None = None
     source: SourceConfig | None = None
     reports: Mapping[str, OptimizationReport] = dataclasses.field(default_factory=dict)
     padding: Padding = "right"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from workbench.errors import unknown
 from workbench.tasks.base import Task
+from workbench.tasks.feature_extraction import FeatureExtraction
 from workbench.tasks.text_generation import TextGeneration
 
-__all__ = ["TASKS", "Task", "TextGeneration", "get_task"]
+__all__ = ["TASKS", "FeatureExtraction", "Task", "TextGeneration", "get_task"]
 
-TASKS: dict[str, Task] = {"text-generation": TextGeneration()}
+TASKS: dict[str, Task] = {task.name: task for task in (TextGeneration(), FeatureExtraction())}
 
 
 def get_task(task: str | Task) -> Task:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import onnx_ir as ir
 from onnxscript import GraphBuilder, nn
 
-from workbench.config.model_config import ModelConfig
 from workbench.functions import OPSET
 from workbench.types import SCOPE_KEY, GraphOptions, Role
 
@@ -22,7 +21,7 @@ class Task(Protocol):
     roles: dict[str, Role]
 
     def build(
-        self, module: nn.Module, config: ModelConfig, dtype: ir.DataType, options: GraphOptions
+        self, module: nn.Module, config: Any, dtype: ir.DataType, options: GraphOptions
     ) -> dict[str, ir.Model]:
         """The generic graphs, by package key."""
         ...

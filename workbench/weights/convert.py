@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import onnx_ir as ir
 
-from workbench.config.model_config import ModelConfig
+from workbench.config.parts import AnyConfig
 from workbench.models.weight_table import Array, Entry, Target, WeightTable
 from workbench.weights.lazy import derived
 
 Tensors = Mapping[str, ir.TensorProtocol]
 
 
-def convert(tensors: Tensors, table: WeightTable, config: ModelConfig) -> dict[str, ir.TensorProtocol]:
+def convert(tensors: Tensors, table: WeightTable, config: AnyConfig) -> dict[str, ir.TensorProtocol]:
     """Parameters by our names; sources that an entry lacks are left for ``bind`` to report as missing."""
     made: dict[str, ir.TensorProtocol] = {}
     consumed: set[str] = set()
@@ -31,7 +31,7 @@ def convert(tensors: Tensors, table: WeightTable, config: ModelConfig) -> dict[s
     return {name: tensor for name, tensor in tensors.items() if name not in consumed} | made
 
 
-def _places(entry: Entry, config: ModelConfig) -> Iterator[tuple[int, str]]:
+def _places(entry: Entry, config: AnyConfig) -> Iterator[tuple[int, str]]:
     layers = config.num_hidden_layers if any("{i}" in source for source in entry.sources) else 1
     for layer in range(layers):
         for suffix in (".weight", ".bias", ""):
@@ -56,9 +56,9 @@ def _sources(entry: Entry, layer: int, suffix: str, tensors: Tensors) -> list[st
 
 
 def _derive(
-    name: str, target: Target, sources: Sequence[ir.TensorProtocol], config: ModelConfig
+    name: str, target: Target, sources: Sequence[ir.TensorProtocol], config: AnyConfig
 ) -> ir.TensorProtocol:
-    shapes = [tuple(int(d) for d in tensor.shape) for tensor in sources]
+    shapes = [tuple(tensor.shape.numpy()) for tensor in sources]
     shape, dtype = target.shape(shapes, config), sources[0].dtype
 
     def make() -> Array:
@@ -67,9 +67,15 @@ def _derive(
     return derived(name, dtype, shape, make)
 
 
-def without(tensors: Tensors, patterns: Sequence[str], prefix: str = "") -> dict[str, ir.TensorProtocol]:
-    """Tensors whose names match none of the patterns; all under ``prefix`` if none is (bare base models)."""
-    kept = {name: t for name, t in tensors.items() if not any(re.search(p, name) for p in patterns)}
+def without(
+    tensors: Tensors, patterns: Sequence[str], prefix: str = "", strip: str = ""
+) -> dict[str, ir.TensorProtocol]:
+    """Tensors whose names match none of the patterns, ``strip`` taken from the front of their names.
+
+    All go under ``prefix`` if none is (bare base models).
+    """
+    named = {name.removeprefix(strip): tensor for name, tensor in tensors.items()}
+    kept = {name: t for name, t in named.items() if not any(re.search(p, name) for p in patterns)}
     if prefix and kept and not any(name.startswith(prefix) for name in kept):
         heads = ("lm_head.", "score.", "embed_out.")
         return {name if name.startswith(heads) else prefix + name: tensor for name, tensor in kept.items()}

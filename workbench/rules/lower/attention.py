@@ -47,20 +47,28 @@ def rewrite(site: Site) -> Rewrite:
     node = site.node
     _check(node)
     H, K = attr(node, "q_num_heads", 0), attr(node, "kv_num_heads", 0)
-    D, V = last_dim(node.inputs[4]), last_dim(node.inputs[5])
+    D, V = (_head_size(node, index, K) for index in (1, 2))
     if not all(isinstance(size, int) and size > 0 for size in (H, K, D, V)):
         raise Refusal("numbers or sizes of heads are not known", kind="unmatched")
     ops = _Ops(required(node, 0).dtype or site.dtype)
     key, value = (_grown(ops, node, i, K, size or 0) for i, size in ((1, D), (2, V)))
     weights = _weights(ops, node, key, H, K, D or 0)
     output = _weighted(ops, node, weights, value, H, K, V or 0)
-    return Rewrite(ops.nodes, dict(zip(node.outputs[:3], (output, key, value), strict=True)))
+    return Rewrite(ops.nodes, dict(zip(node.outputs[:3], (output, key, value), strict=False)))
+
+
+def _head_size(node: ir.Node, index: int, heads: int) -> int | None:
+    """From the cache, else from the width of keys or values."""
+    past, width = value_in(node, index + 3), last_dim(node.inputs[index])
+    if past is not None:
+        return last_dim(past)
+    return width // heads if width is not None and heads and width % heads == 0 else None
 
 
 def _check(node: ir.Node) -> None:
     mask = value_in(node, 3)
-    if rank(node.inputs[0]) != 3 or value_in(node, 4) is None or value_in(node, 5) is None:
-        raise Refusal("only a query [B, S, H*D] with a cache is lowered", kind="unmatched")
+    if rank(node.inputs[0]) != 3 or (value_in(node, 4) is None) != (value_in(node, 5) is None):
+        raise Refusal("only a query [B, S, H*D] is lowered, with a whole cache or none", kind="unmatched")
     if mask is None or rank(mask) != 4 or mask.dtype is None:
         raise Refusal("only a mask of four axes and of known dtype is lowered", kind="unmatched")
     if attr(node, "is_causal", 0) or outputs_used(node, 3) or value_in(node, 6) is not None:
@@ -68,11 +76,14 @@ def _check(node: ir.Node) -> None:
 
 
 def _grown(ops: _Ops, node: ir.Node, index: int, heads: int, size: int) -> ir.Value:
-    """Past and new keys (or values) as ``[B, K, T, D]``."""
-    x, past, present = required(node, index), required(node, index + 3), node.outputs[index]
+    """Past and new keys (or values) as ``[B, K, T, D]``; the new ones alone without a cache."""
+    x, past = required(node, index), value_in(node, index + 3)
     B, S = _leading(x)
     x_BSKD = ops.add("Reshape", [x, ops.ints(0, 0, heads, size)], [B, S, heads, size])
     x_BKSD = ops.add("Transpose", [x_BSKD], [B, heads, S, size], perm=[0, 2, 1, 3])
+    if past is None:
+        return x_BKSD
+    present = node.outputs[index]
     shape = list(present.shape) if present.shape is not None else None
     return ops.add("Concat", [past, x_BKSD], shape, axis=2)
 
@@ -148,5 +159,5 @@ RULE = Rule(
     removes=frozenset({ATTENTION, OpId("Attention", "", "cache")}),
     produces=frozenset(OpId(name) for name in PRIMITIVES),
     rewrite=rewrite,
-    needs="a query of three axes, a mask of four, a cache",
+    needs="a query of three axes, a mask of four",
 )
