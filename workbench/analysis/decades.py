@@ -44,10 +44,14 @@ def comparison(value: float, limit: float) -> str:
     """
     if not value <= limit:
         return _beyond(value, limit)
+    shown = within(value, limit)
+    return f"max|d| {shown}" if shown.startswith("<=") else f"max|d| {shown} <= {bound(limit)}"
+
+
+def within(value: float, limit: float) -> str:
+    """The decade of a value that keeps its limit; ``<= 2e-4`` where rounding up would pass the limit."""
     shown = decade(value)
-    if float(shown) <= float(bound(limit)):
-        return f"max|d| {shown} <= {bound(limit)}"
-    return f"max|d| <= {bound(limit)}"
+    return shown if float(shown) <= float(bound(limit)) else f"<= {bound(limit)}"
 
 
 def _beyond(value: float, limit: float) -> str:

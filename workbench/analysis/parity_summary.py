@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from workbench.analysis.decades import at_most, bound, comparison, decade
+from workbench.analysis.decades import at_most, bound, comparison, decade, within
 from workbench.analysis.markup import block, table
 from workbench.analysis.parity import Label, ParityRow, Verdict
 from workbench.types import Tolerance
@@ -64,10 +64,15 @@ class ParityGroup:
         tail = f"; {self.reason}" if self.reason else ""
         return f"{head}: {numbers} {self.verdict}, top1 {self.top1}/{self.positions}{tail}"
 
+    def _max_abs(self) -> str:
+        if self.verdict == "ok":
+            return within(self.max_abs, self.tolerance.atol)
+        return f"{self.max_abs:.2g}" if math.isfinite(self.max_abs) else decade(self.max_abs)
+
     def cells(self) -> list[object]:
         """What the HTML table shows: errors in decades."""
         ran = self.verdict != "not run"
-        limit = f"{bound(self.tolerance.atol)} ({self.tolerance.reason})"
+        limit = bound(self.tolerance.atol) if ran else "-"
         top1 = f"{self.top1}/{self.positions}" if ran else "-"
         worst = (
             [decade(self.max_abs), at_most(self.kl, 1e-9), top1, decade(self.floor)] if ran else ["-", "-", "-", "-"]
