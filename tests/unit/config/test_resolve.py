@@ -117,9 +117,7 @@ def test_no_name_at_all(text: str) -> None:
 
 
 def test_hub_id() -> None:
-    refused(
-        "HuggingFaceTB/SmolLM2-135M", UnknownNameError, "hub id", "not read yet", "pass the folder", "smollm2-135m"
-    )
+    refused("HuggingFaceTB/SmolLM2-135M", UnknownNameError, "hub id", "not read yet", "pass the folder", "smollm2-135m")
 
 
 @pytest.mark.parametrize("text", ["./nowhere", "nowhere/deep/down", "x.gguf", "org/model.gguf", "~/nowhere-at-all"])

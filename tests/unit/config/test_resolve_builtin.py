@@ -156,9 +156,7 @@ def test_no_pip(entry: Builtin, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_wrong_wheel(entry: Builtin) -> None:
     right = entry.member.wheel_sha256
-    refused(
-        with_member(entry, wheel_sha256="0" * 64), WeightsError, "wrong checksum", right, "expected " + "0" * 64
-    )
+    refused(with_member(entry, wheel_sha256="0" * 64), WeightsError, "wrong checksum", right, "expected " + "0" * 64)
 
 
 def test_wrong_file_in_the_wheel(entry: Builtin) -> None:

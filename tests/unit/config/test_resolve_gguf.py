@@ -67,7 +67,9 @@ def test_transformers_reads_the_config(tmp_path: Path) -> None:
 
 def test_config_variants(tmp_path: Path) -> None:
     assert config_of(tmp_path, tied=False)["tie_word_embeddings"] is False
-    biases = {f"blk.{i}.{n}.bias": np.ones(s, np.float32) for i in range(2) for n, s in (("attn_q", 64), ("attn_k", 32))}
+    biases = {
+        f"blk.{i}.{n}.bias": np.ones(s, np.float32) for i in range(2) for n, s in (("attn_q", 64), ("attn_k", 32))
+    }
     assert config_of(tmp_path, extra=biases)["attention_bias"] is True
     assert config_of(tmp_path, meta={"llama.attention.head_count_kv": None})["num_key_value_heads"] == 4
     assert config_of(tmp_path, meta={"llama.attention.head_count_kv": [2, 2]})["num_key_value_heads"] == 2
