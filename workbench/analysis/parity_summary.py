@@ -56,11 +56,19 @@ class ParityGroup:
 
     @property
     def text(self) -> str:
-        """One line without any digit that changes from machine to machine."""
+        """One line, the origin of the tolerance included, without any digit that changes from machine to machine."""
+        return self._line(f" ({self.tolerance.reason})")
+
+    @property
+    def short(self) -> str:
+        """The same line without the origin of the tolerance."""
+        return self._line("")
+
+    def _line(self, origin: str) -> str:
         if self.verdict == "not run":
             return f"{self.execution_provider} {self.dtype}: not run: {self.reason}"
         head = f"{self.execution_provider} {self.dtype} on {self.executor} ({self.label})"
-        numbers = f"{comparison(self.max_abs, self.tolerance.atol)} ({self.tolerance.reason})"
+        numbers = f"{comparison(self.max_abs, self.tolerance.atol)}{origin}"
         tail = f"; {self.reason}" if self.reason else ""
         return f"{head}: {numbers} {self.verdict}, top1 {self.top1}/{self.positions}{tail}"
 
@@ -123,7 +131,7 @@ class ParitySummary:
         return pd.DataFrame(rows, columns=SUMMARY_COLUMNS)
 
     def __repr__(self) -> str:
-        lines = [f"  {group.case}: {group.text}" for group in self.rows]
+        lines = [f"  {group.case}: {group.short}" for group in self.rows]
         return "\n".join(["ParitySummary", *lines])
 
     def _repr_html_(self) -> str:

@@ -35,10 +35,17 @@ class PlanTable:
 
         return pd.DataFrame([dataclasses.astuple(row) for row in self.rows], columns=PLAN_COLUMNS)
 
+    def folded(self) -> list[PlanRow]:
+        """Rows of one execution provider with the same reason and outcome joined: their rules share a row."""
+        groups: dict[tuple[str, bool, str], list[str]] = {}
+        for r in self.rows:
+            groups.setdefault((r.execution_provider, r.planned, r.reason), []).append(r.rule)
+        return [PlanRow(name, ", ".join(rules), planned, why) for (name, planned, why), rules in groups.items()]
+
     def __repr__(self) -> str:
-        lines = [f"  {r.execution_provider} {'+' if r.planned else '-'} {r.rule}: {r.reason}" for r in self.rows]
+        lines = [f"  {r.execution_provider} {'+' if r.planned else '-'} {r.rule}: {r.reason}" for r in self.folded()]
         return "\n".join(["PlanTable(+ planned, - not planned)", *lines])
 
     def _repr_html_(self) -> str:
-        rows = [(r.execution_provider, r.rule, "yes" if r.planned else "no", r.reason) for r in self.rows]
+        rows = [(r.execution_provider, r.rule, "yes" if r.planned else "no", r.reason) for r in self.folded()]
         return block("Which rules run, and why", table(PLAN_COLUMNS, rows, empty="No rule is known."))

@@ -172,8 +172,10 @@ class FusionTable:
         return plot_fusions(self)
 
     def _line(self, name: str) -> str:
-        done = [f"{r.rule} {r.text}" for r in self.rows if r.execution_provider == name]
-        return f"  {name}: {', '.join(done) or 'no rules planned'}"
+        rows = [r for r in self.rows if r.execution_provider == name]
+        done = [f"{r.rule} {r.text}" for r in rows if r.candidates]
+        idle = f"{len(rows) - len(done)} without candidates" if len(rows) > len(done) else ""
+        return f"  {name}: {', '.join([*done, idle] if idle else done) or 'no rules planned'}"
 
     def __repr__(self) -> str:
         lines = [self._line(name) for name in self.planned]

@@ -53,7 +53,7 @@ class TestFusions:
 
     def test_plan_says_why(self) -> None:
         plan = self.table.plan()
-        assert repr(plan).splitlines()[4] == "  dml - fuse/pack_qkv: dml has no packed QKV"
+        assert repr(plan).splitlines()[3] == "  dml - fuse/pack_qkv: dml has no packed QKV"
         assert "dml has no packed QKV" in plan._repr_html_()
         assert plan.to_frame().to_numpy().tolist() == [
             ["cpu", "fuse/gqa", True, "cpu has the kernel"],
