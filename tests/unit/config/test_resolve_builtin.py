@@ -264,6 +264,9 @@ def test_the_pinned_facts_are_those_of_the_real_file() -> None:
     from workbench.config.gguf_reader import read_gguf
 
     entry = builtin.builtin("smollm2-135m")
-    path = builtin.locate("smollm2-135m")
+    try:
+        path = builtin.locate("smollm2-135m")
+    except OfflineError as error:
+        pytest.skip(str(error))
     assert path.stat().st_size == entry.member.file_bytes and sha256_file(path) == entry.member.file_sha256
     assert hf_config(read_gguf(path)) == entry.config

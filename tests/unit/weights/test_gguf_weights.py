@@ -13,9 +13,9 @@ from tests.unit.weights.tiny_gguf import HEAD_DIM, HEADS, KV_HEADS, Tiny
 from workbench.config.gguf_meta import hf_config
 from workbench.config.gguf_reader import read_gguf
 from workbench.errors import WeightsError
-from workbench.weights.dequantize import dequantize, dequantize_groups
+from workbench.weights.dequantize import dequantize, dequantize_groups, dequantize_turned
 from workbench.weights.gguf import huggingface_name, open_gguf, unpermuted
-from workbench.weights.lazy import pieces
+from workbench.weights.lazy import cast, pieces, transposed
 
 KINDS = ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"]
 
@@ -27,6 +27,19 @@ def random_blocks(kind: str, blocks: int, seed: int = 0) -> np.ndarray:
     nbytes = GGML_QUANT_SIZES[GGMLQuantizationType[kind]][1]
     raw = np.random.default_rng(seed).integers(0, 256, (blocks, nbytes), dtype=np.uint8)
     return (raw & np.uint8(0b10111111)).reshape(-1) if kind != "F32" else np.float32(raw).view(np.uint8).reshape(-1)
+
+
+@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q8_0", "Q5_0", "F32", "F16"])
+def test_turned_is_the_transpose(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several groups of columns, the last one narrower."""
+    from workbench.weights import dequantize as module
+
+    monkeypatch.setattr(module, "_GROUP_VALUES", 2 * 32 * 6)
+    raw = random_blocks(kind, {"F32": 240, "F16": 960}.get(kind, 30))
+    whole = dequantize(raw, kind, 6 * 5 * 32).reshape(6, 160)
+    found = list(dequantize_turned(raw, kind, 6))
+    assert np.array_equal(np.concatenate(found), whole.T, equal_nan=True)
+    assert len(found) == (3 if kind in ("Q4_0", "Q4_1", "Q8_0") else 1)
 
 
 def f16(low: int, high: int) -> float:
@@ -124,6 +137,12 @@ def test_tensors_of_a_file(tmp_path: Path, kind: str) -> None:
         else:
             np.testing.assert_array_equal(tensor.numpy(), expected)
         assert b"".join(piece.tobytes() for piece in pieces(tensor)) == tensor.tobytes()
+        if array.ndim == 2:
+            turned = transposed(tensor, "t")
+            np.testing.assert_array_equal(turned.numpy(), tensor.numpy().T)
+            assert b"".join(piece.tobytes() for piece in pieces(turned)) == turned.tobytes()
+            half = transposed(cast(tensor, ir.DataType.FLOAT16), "h")
+            assert b"".join(p.tobytes() for p in pieces(half)) == tensor.numpy().T.astype(np.float16).tobytes()
 
 
 def test_names() -> None:

@@ -16,7 +16,7 @@ from workbench.config.progress import Bar
 from workbench.errors import WeightsError
 from workbench.weights import external, lazy
 from workbench.weights.external import PAGE, layout, write_tensors
-from workbench.weights.lazy import cast, derived, pieces, same_values
+from workbench.weights.lazy import cast, derived, pieces, same_values, transposed
 
 FLOAT, HALF, BFLOAT = ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16
 
@@ -50,6 +50,14 @@ def test_a_broken_promise_is_an_error(array: np.ndarray) -> None:
 def test_a_transpose_is_written_in_its_own_order() -> None:
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert derived("t", FLOAT, (3, 2), lambda: array.T).tobytes() == array.T.copy().tobytes()
+
+
+def test_transposed_of_any_matrix_and_back() -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    turned = transposed(ir.tensor(array), "t")
+    assert (turned.name, tuple(turned.shape)) == ("t", (3, 2)) and turned.tobytes() == array.T.copy().tobytes()
+    back = transposed(cast(turned, HALF), "b")
+    np.testing.assert_array_equal(back.numpy(), array.astype(np.float16))
 
 
 @pytest.mark.parametrize("dtype", [HALF, BFLOAT])
