@@ -94,12 +94,13 @@ def test_two_graphs_in_netron(lab: Lab, request: pytest.FixtureRequest) -> None:
     panel.locator("iframe").nth(1).wait_for(timeout=30_000)
     frames = [panel.locator("iframe").nth(i).get_attribute("src") for i in (0, 1)]
     assert frames[0] != frames[1] and all(src and src.startswith("http://127.0.0.1:") for src in frames)
-    for i in (0, 1):
+    for i, op_type in enumerate(("Relu", "FastGelu")):  # the generic graph, then the first provider's
         frame = panel.frame_locator("iframe").nth(i)
         accept = frame.get_by_role("button", name="Accept")
         accept.wait_for(timeout=30_000)
         accept.click()
-        frame.get_by_text("FastGelu", exact=True).first.wait_for(timeout=30_000)
+        frame.get_by_text(op_type, exact=True).first.wait_for(timeout=30_000)
+        frame.locator("body.default:not(.spinner)").wait_for(timeout=30_000)
     keep(lab, f"{theme}-5-netron")
     elsewhere = [url for url in lab.outside if not url.startswith("http://127.0.0.1:")]
     assert elsewhere == [], elsewhere

@@ -28,13 +28,12 @@ def at_most(value: float, least: float) -> str:
 
 
 def bound(value: float) -> str:
-    """A tolerance: itself when it has one significant digit (``2e-4``), otherwise its decade."""
-    if value and math.isfinite(value):
-        short = f"{value:.0e}"
-        if math.isclose(float(short), value, rel_tol=1e-9):
-            digit, exponent = short.split("e")
-            return f"{digit}e{int(exponent)}"
-    return decade(value)
+    """A tolerance rounded up to one significant digit: ``2e-4`` for 1.81e-4, never tighter than what was applied."""
+    if not value or not math.isfinite(value):
+        return decade(value)
+    exponent = math.floor(math.log10(value) + 1e-9)
+    digit = math.ceil(value / 10.0**exponent - 1e-6)
+    return f"{digit}e{exponent}" if digit < 10 else f"1e{exponent + 1}"
 
 
 def comparison(value: float, limit: float) -> str:
@@ -44,10 +43,14 @@ def comparison(value: float, limit: float) -> str:
     """
     if not value <= limit:
         return _beyond(value, limit)
+    shown = within(value, limit)
+    return f"max|d| {shown}" if shown.startswith("<=") else f"max|d| {shown} <= {bound(limit)}"
+
+
+def within(value: float, limit: float) -> str:
+    """The decade of a value that keeps its limit; ``<= 2e-4`` where rounding up would pass the limit."""
     shown = decade(value)
-    if float(shown) <= float(bound(limit)):
-        return f"max|d| {shown} <= {bound(limit)}"
-    return f"max|d| <= {bound(limit)}"
+    return shown if float(shown) <= float(bound(limit)) else f"<= {bound(limit)}"
 
 
 def _beyond(value: float, limit: float) -> str:

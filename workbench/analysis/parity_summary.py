@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from workbench.analysis.decades import at_most, bound, comparison, decade
+from workbench.analysis.decades import at_most, bound, comparison, decade, within
 from workbench.analysis.markup import block, table
 from workbench.analysis.parity import Label, ParityRow, Verdict
 from workbench.types import Tolerance
@@ -56,18 +56,31 @@ class ParityGroup:
 
     @property
     def text(self) -> str:
-        """One line without any digit that changes from machine to machine."""
+        """One line, the origin of the tolerance included, without any digit that changes from machine to machine."""
+        return self._line(f" ({self.tolerance.reason})")
+
+    @property
+    def short(self) -> str:
+        """The same line without the origin of the tolerance."""
+        return self._line("")
+
+    def _line(self, origin: str) -> str:
         if self.verdict == "not run":
             return f"{self.execution_provider} {self.dtype}: not run: {self.reason}"
         head = f"{self.execution_provider} {self.dtype} on {self.executor} ({self.label})"
-        numbers = f"{comparison(self.max_abs, self.tolerance.atol)} ({self.tolerance.reason})"
+        numbers = f"{comparison(self.max_abs, self.tolerance.atol)}{origin}"
         tail = f"; {self.reason}" if self.reason else ""
         return f"{head}: {numbers} {self.verdict}, top1 {self.top1}/{self.positions}{tail}"
+
+    def _max_abs(self) -> str:
+        if self.verdict == "ok":
+            return within(self.max_abs, self.tolerance.atol)
+        return f"{self.max_abs:.2g}" if math.isfinite(self.max_abs) else decade(self.max_abs)
 
     def cells(self) -> list[object]:
         """What the HTML table shows: errors in decades."""
         ran = self.verdict != "not run"
-        limit = f"{bound(self.tolerance.atol)} ({self.tolerance.reason})"
+        limit = bound(self.tolerance.atol) if ran else "-"
         top1 = f"{self.top1}/{self.positions}" if ran else "-"
         worst = (
             [decade(self.max_abs), at_most(self.kl, 1e-9), top1, decade(self.floor)] if ran else ["-", "-", "-", "-"]
@@ -118,7 +131,7 @@ class ParitySummary:
         return pd.DataFrame(rows, columns=SUMMARY_COLUMNS)
 
     def __repr__(self) -> str:
-        lines = [f"  {group.case}: {group.text}" for group in self.rows]
+        lines = [f"  {group.case}: {group.short}" for group in self.rows]
         return "\n".join(["ParitySummary", *lines])
 
     def _repr_html_(self) -> str:

@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from workbench.analysis.histogram import OpHistogram, histogram, line
 from workbench.analysis.markup import block, escape, plural, table
+from workbench.analysis.plan_table import PlanRow, PlanTable
 from workbench.types import OpId
 
 if TYPE_CHECKING:
@@ -154,18 +155,15 @@ class FusionTable:
 
         return pd.DataFrame([dataclasses.astuple(row) for row in self.rows], columns=FUSION_COLUMNS)
 
-    def plan_frame(self) -> pd.DataFrame:
-        """Why each rule is in the plan or not: execution_provider, rule, planned, reason."""
-        import pandas as pd
-
-        columns = ["execution_provider", "rule", "planned", "reason"]
-        return pd.DataFrame(self._plan_rows(), columns=columns)
-
-    def _plan_rows(self) -> list[list[object]]:
-        parts = [(name, True, self.planned[name]) for name in self.planned]
-        parts += [(name, False, self.skipped.get(name, ())) for name in self.planned]
-        parts.sort(key=lambda part: list(self.planned).index(part[0]))
-        return [[name, rule, planned, why] for name, planned, pairs in parts for rule, why in pairs]
+    def plan(self) -> PlanTable:
+        """Why each rule is in the plan of each execution provider, or is not."""
+        rows = [
+            PlanRow(name, rule, planned, why)
+            for name in self.planned
+            for planned, pairs in ((True, self.planned[name]), (False, self.skipped.get(name, ())))
+            for rule, why in pairs
+        ]
+        return PlanTable(tuple(rows))
 
     def plot(self) -> Figure:
         """Stacked bars per rule and execution provider: applied, then the misses by kind."""
@@ -174,8 +172,10 @@ class FusionTable:
         return plot_fusions(self)
 
     def _line(self, name: str) -> str:
-        done = [f"{r.rule} {r.text}" for r in self.rows if r.execution_provider == name]
-        return f"  {name}: {', '.join(done) or 'no rules planned'}"
+        rows = [r for r in self.rows if r.execution_provider == name]
+        done = [f"{r.rule} {r.text}" for r in rows if r.candidates]
+        idle = f"{len(rows) - len(done)} without candidates" if len(rows) > len(done) else ""
+        return f"  {name}: {', '.join([*done, idle] if idle else done) or 'no rules planned'}"
 
     def __repr__(self) -> str:
         lines = [self._line(name) for name in self.planned]

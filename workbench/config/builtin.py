@@ -94,6 +94,16 @@ def locate_entry(entry: Builtin, *, progress: Progress = None) -> Path:
     return entry.cached
 
 
+def find(name: str) -> Path | None:
+    """Where the weights file of a built-in model lies already, or None; nothing is read or fetched.
+
+    Raises:
+        UnknownNameError: no such built-in model.
+    """
+    entry = builtin(name)
+    return _installed(entry.member) or (entry.cached if entry.cached.is_file() else None)
+
+
 def _installed(member: WheelMember) -> Path | None:
     """The file inside an installed package, found without importing that package."""
     package, _, inner = member.file.partition("/")

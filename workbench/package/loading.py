@@ -86,10 +86,17 @@ def _check_file(folder: Path, record: FileRecord, verify: bool) -> None:
         raise ModelFileError(
             f"{path} is {what}: {size:,} bytes, the manifest says {record.size:,}. Save the package again."
         )
-    if verify and (found := sha256_file(path)) != record.sha256:
+    if verify and (found := _hash(path)) != record.sha256:
         raise ModelFileError(
             f"{path} was changed: sha256 {found}, the manifest says {record.sha256}. Save the package again."
         )
+
+
+def _hash(path: Path) -> str:
+    try:
+        return sha256_file(path)
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {reason(error)}.") from None
 
 
 def _map(tensor: ir.ExternalTensor) -> None:

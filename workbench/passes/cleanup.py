@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator
+
 import onnx_ir as ir
 from onnx_ir.passes import common
 
@@ -9,7 +13,7 @@ from workbench.errors import Diagnostic, ModelFileError
 
 
 def cleanup(model: ir.Model) -> tuple[Diagnostic, ...]:
-    """Sort where needed, then drop identities, dead nodes and repeated subexpressions, in place.
+    """Sort where needed, name nodes, then drop identities, dead nodes and repeated subexpressions, in place.
 
     Raises:
         ModelFileError: the graph has a cycle.
@@ -18,42 +22,114 @@ def cleanup(model: ir.Model) -> tuple[Diagnostic, ...]:
     common.RemoveUnusedNodesPass()(model)
     found += _eliminate_identities(model)
     common.CommonSubexpressionEliminationPass()(model)
-    return found
+    return found + _name_nodes(model)
+
+
+@contextlib.contextmanager
+def in_order(model: ir.Model) -> Iterator[tuple[Diagnostic, ...]]:
+    """A model whose nodes are in dependency order for as long as this lasts: onnx-ir can clone no other.
+
+    Raises:
+        ModelFileError: the graph has a cycle.
+    """
+    before = [(graph, list(graph)) for graph in model.graphs()]
+    try:
+        yield sort_nodes(model)
+    finally:
+        for graph, nodes in before:
+            if list(graph) != nodes:
+                graph.extend(nodes)  # a node that is there already moves to the end
 
 
 def sort_nodes(model: ir.Model) -> tuple[Diagnostic, ...]:
     """Bring nodes into dependency order if they are not; the standard requires it and several tools do not do it."""
-    unsorted = [graph for graph in _graphs(model) if not _is_sorted(graph)]
-    if not unsorted:
+    if all(_is_sorted(graph) for graph in model.graphs()):
         return ()
     try:
-        for graph in unsorted:
-            graph.sort()
-    except ValueError as error:
+        model.graph.sort()  # the graphs inside it too
+    except ValueError:
+        names = next(filter(None, map(_cycle, model.graphs())), [])
         raise ModelFileError(
-            f"Graph {model.graph.name!r} cannot be put in order: {error} A node needs its own result; "
-            "look for it with onnx.checker and export the model again."
+            f"Graph {model.graph.name!r} cannot be put in order: {' -> '.join(names) or 'nodes'} form a cycle, "
+            "each needing the result of the one before it. Export the model again."
         ) from None
     return (Diagnostic("cleanup.sorted", "info", "nodes were not in dependency order and have been sorted"),)
 
 
-def _graphs(model: ir.Model) -> list[ir.Graph]:
-    found = {id(model.graph): model.graph}
-    for node in ir.traversal.RecursiveGraphIterator(model.graph):
-        if isinstance(node.graph, ir.Graph):
-            found[id(node.graph)] = node.graph
-    return list(found.values())
-
-
 def _is_sorted(graph: ir.Graph) -> bool:
-    seen: set[int] = set()
+    seen: set[ir.Node] = set()
     for node in graph:
-        for value in node.inputs:
-            producer = value.producer() if value is not None else None
-            if producer is not None and producer.graph is graph and id(producer) not in seen:
-                return False
-        seen.add(id(node))
+        if any(maker not in seen for maker in _makers(node, graph)):
+            return False
+        seen.add(node)
     return True
+
+
+def _makers(node: ir.Node, graph: ir.Graph) -> Iterator[ir.Node]:
+    """The nodes of ``graph`` whose results a node reads, itself or from inside its subgraphs."""
+    for reader in (node, *(inner for body in _bodies(node) for inner in ir.traversal.RecursiveGraphIterator(body))):
+        yield from _producers(reader.inputs, graph)
+    for body in _bodies(node):
+        yield from _producers(body.outputs, graph)
+
+
+def _bodies(node: ir.Node) -> Iterator[ir.Graph]:
+    for attribute in node.attributes.values():
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            yield from attribute.as_graphs()
+
+
+def _producers(values: Iterable[ir.Value | None], graph: ir.Graph) -> Iterator[ir.Node]:
+    for value in values:
+        producer = value.producer() if value is not None else None
+        if producer is not None and producer.graph is graph:
+            yield producer
+
+
+def _cycle(graph: ir.Graph) -> list[str]:
+    """The nodes of one cycle, the first of them again at the end; empty where there is none."""
+    waits = {node: set(_makers(node, graph)) for node in graph}
+    done = [node for node, makers in waits.items() if not makers]
+    readers: dict[ir.Node, list[ir.Node]] = {}
+    for node, makers in waits.items():
+        for maker in makers:
+            readers.setdefault(maker, []).append(node)
+    while done:
+        node = done.pop()
+        del waits[node]
+        for reader in readers.get(node, ()):
+            waits[reader].discard(node)
+            if not waits[reader]:
+                done.append(reader)
+    walk = list(waits)[:1]
+    while walk and walk[-1] not in walk[:-1]:
+        walk.append(next(iter(waits[walk[-1]])))
+    round_trip = walk[walk.index(walk[-1]) :][::-1] if walk else []
+    return [node.name or f"{node.op_type} ({node.outputs[0].name})" for node in round_trip]
+
+
+def _name_nodes(model: ir.Model) -> tuple[Diagnostic, ...]:
+    """Names for nodes that have none or share one: reports name nodes, and ONNX Runtime refuses two of one name."""
+    nodes = list(ir.traversal.RecursiveGraphIterator(model.graph))
+    taken = {node.name for node in nodes if node.name}
+    seen: set[str] = set()
+    shared = 0
+    for node in nodes:
+        shared += bool(node.name) and node.name in seen
+        if not node.name or node.name in seen:
+            node.name = _free(node.name or node.op_type, taken)
+        seen.add(node.name)
+        taken.add(node.name)
+    if not shared:
+        return ()
+    text = f"{shared} nodes had the name of another and were renamed"
+    return (Diagnostic("cleanup.renamed", "info", text),)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    return next(made for number in itertools.count(1) if (made := f"{name}_{number}") not in taken)
 
 
 def _eliminate_identities(model: ir.Model) -> tuple[Diagnostic, ...]:

@@ -67,12 +67,18 @@ def _rows(histograms: list[OpHistogram]) -> list[_Row]:
 
     ops = OpTable({str(i): h for i, h in enumerate(histograms)}).ops()
     shown = ops if len(ops) <= MOST_ROWS else ops[: MOST_ROWS - 1]
-    rows = [(op.op_type, _kind(op), [h.counts.get(op, 0) for h in histograms]) for op in shown]
+    rows = [(_label(op, ops), _kind(op), [h.counts.get(op, 0) for h in histograms]) for op in shown]
     rest = ops[len(shown) :]
     if rest:
         sums = [sum(h.counts.get(op, 0) for op in rest) for h in histograms]
         rows.append((f"{len(rest)} others", REST, sums))
     return rows
+
+
+def _label(op: OpId, ops: list[OpId]) -> str:
+    """The op type, with its domain where two domains have an operator of that name."""
+    twins = sum(other.op_type == op.op_type for other in ops) > 1
+    return f"{op.op_type} ({op.domain})" if twins and op.domain else op.op_type
 
 
 def _column(axes: Axes, rows: list[_Row], column: int, widest: int) -> None:

@@ -1,7 +1,7 @@
 """Blocks of GGUF's quantized types to float32, a cacheful at a time.
 
 The ``gguf`` library does all types; for the three commonest the same arithmetic on larger groups of blocks is
-three times as fast here, bit for bit equal (a test), and lets go of the interpreter lock while it works.
+four times as fast here, bit for bit equal (a test), and lets go of the interpreter lock while it works.
 
 Source: ggml's block layouts (``ggml-common.h``): Q4_0 = d f16, 16 bytes; Q4_1 = d, m f16, 16 bytes; Q8_0 = d
 f16, 32 bytes. In a nibble block, value i is the low half of byte i, value i + 16 the high half.
@@ -43,7 +43,7 @@ def dequantize_groups(raw: np.ndarray, kind: str) -> Iterator[np.ndarray]:
     for start in range(0, len(blocks), step):
         group = blocks[start : start + step]
         if fast is not None:
-            yield fast(group).reshape(-1)
+            yield fast(group.view(_RECORDS[kind])[:, 0]).reshape(-1)
         else:
             # One block per row would make the library work on 16 blocks at a time: a row may be longer.
             yield np.asarray(library(np.ascontiguousarray(group).reshape(1, -1), number)).reshape(-1)
@@ -62,9 +62,41 @@ def supported(kind: str) -> bool:
     return True
 
 
-def _half(blocks: np.ndarray, at: int) -> np.ndarray:
-    """The float16 at byte ``at`` of each block, as float32 [blocks, 1]."""
-    return blocks[:, at : at + 2].copy().view(np.float16).astype(np.float32)
+def dequantize_turned(raw: np.ndarray, kind: str, rows: int) -> Iterator[np.ndarray]:
+    """The transpose of a matrix of ``rows`` rows, in order, as contiguous float32 arrays [some columns, rows].
+
+    Turning the stored bytes before they grow to floats costs a quarter of turning the floats.
+    """
+    record = _RECORDS.get(kind)
+    if record is None:
+        yield np.ascontiguousarray(_all(raw, kind).reshape(rows, -1).T)
+        return
+    blocks = raw.view(record).reshape(rows, -1)
+    step = max(1, _GROUP_VALUES // (32 * rows))
+    for start in range(0, blocks.shape[1], step):
+        yield _columns(blocks[:, start : start + step], kind)
+
+
+def _all(raw: np.ndarray, kind: str) -> np.ndarray:
+    return np.concatenate(list(dequantize_groups(raw, kind)))
+
+
+def _columns(blocks: np.ndarray, kind: str) -> np.ndarray:
+    """Blocks [rows, g] of a matrix as its turned values [g * 32, rows]."""
+    rows, count = blocks.shape
+    stored = np.ascontiguousarray(blocks["q"].transpose(1, 2, 0))  # [g, bytes, rows]
+    scale = blocks["d"].T.astype(np.float32)[:, None, :]
+    if kind == "Q8_0":
+        return np.multiply(stored, scale, dtype=np.float32).reshape(-1, rows)
+    out = np.empty((count, 2, 16, rows), np.float32)
+    out[:, 0] = stored & 15
+    out[:, 1] = stored >> 4
+    if kind == "Q4_0":
+        out -= 8
+    out *= scale[:, None]
+    if kind == "Q4_1":
+        out += blocks["m"].T.astype(np.float32)[:, None, None, :]
+    return out.reshape(-1, rows)
 
 
 def _nibbles(packed: np.ndarray) -> np.ndarray:
@@ -75,22 +107,32 @@ def _nibbles(packed: np.ndarray) -> np.ndarray:
     return out
 
 
+def _scale(blocks: np.ndarray, field: str) -> np.ndarray:
+    """A float16 field of each block as float32 [blocks, 1]."""
+    return blocks[field].astype(np.float32)[:, None]
+
+
 def _q4_0(blocks: np.ndarray) -> np.ndarray:
-    out = _nibbles(blocks[:, 2:])
+    out = _nibbles(blocks["q"])
     out -= 8
-    out *= _half(blocks, 0)
+    out *= _scale(blocks, "d")
     return out
 
 
 def _q4_1(blocks: np.ndarray) -> np.ndarray:
-    out = _nibbles(blocks[:, 4:])
-    out *= _half(blocks, 0)
-    out += _half(blocks, 2)
+    out = _nibbles(blocks["q"])
+    out *= _scale(blocks, "d")
+    out += _scale(blocks, "m")
     return out
 
 
 def _q8_0(blocks: np.ndarray) -> np.ndarray:
-    return np.multiply(blocks[:, 2:].view(np.int8), _half(blocks, 0), dtype=np.float32)
+    return np.multiply(blocks["q"], _scale(blocks, "d"), dtype=np.float32)
 
 
+_RECORDS = {
+    "Q4_0": np.dtype([("d", "<f2"), ("q", "u1", 16)]),
+    "Q4_1": np.dtype([("d", "<f2"), ("m", "<f2"), ("q", "u1", 16)]),
+    "Q8_0": np.dtype([("d", "<f2"), ("q", "i1", 32)]),
+}
 _FAST: dict[str, Callable[[np.ndarray], np.ndarray]] = {"Q4_0": _q4_0, "Q4_1": _q4_1, "Q8_0": _q8_0}

@@ -18,7 +18,7 @@ import onnx_ir as ir
 
 from workbench.config.gguf_reader import GgufFile, GgufTensor, read_gguf
 from workbench.errors import WeightsError
-from workbench.weights.dequantize import dequantize, dequantize_groups, supported
+from workbench.weights.dequantize import dequantize, dequantize_groups, dequantize_turned, supported
 from workbench.weights.lazy import derived
 
 _OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
@@ -100,7 +100,11 @@ def _tensor(file: GgufFile, tensor: GgufTensor, name: str, heads: int | None) ->
     def in_pieces() -> Iterator[np.ndarray]:
         return dequantize_groups(stored(), tensor.type)
 
-    return derived(name, ir.DataType.FLOAT, tensor.shape, make, pieces=in_pieces)
+    def turned() -> Iterator[np.ndarray]:
+        return dequantize_turned(stored(), tensor.type, rows)
+
+    matrix = len(tensor.shape) == 2
+    return derived(name, ir.DataType.FLOAT, tensor.shape, make, pieces=in_pieces, turned=turned if matrix else None)
 
 
 def unpermuted(rows: np.ndarray, heads: int) -> np.ndarray:

@@ -24,28 +24,38 @@ Pieces = Callable[[], Iterator[np.ndarray]]
 class Derived(ir.LazyTensor):
     """A lazy tensor without a cache; made by :func:`derived`."""
 
-    def __init__(self, make: Make, dtype: ir.DataType, shape: ir.Shape, name: str, pieces: Pieces | None) -> None:
+    def __init__(
+        self, make: Make, dtype: ir.DataType, shape: ir.Shape, name: str, pieces: Pieces | None, turned: Pieces | None
+    ) -> None:
         super().__init__(make, dtype=dtype, shape=shape, cache=False, name=name)
         self.in_pieces = pieces
+        self.turned = turned
 
     def __repr__(self) -> str:
         return f"{self._repr_base()}(name={self.name!r})"
 
 
 def derived(
-    name: str, dtype: ir.DataType, shape: Sequence[int], make: Make, *, pieces: Pieces | None = None
+    name: str,
+    dtype: ir.DataType,
+    shape: Sequence[int],
+    make: Make,
+    *,
+    pieces: Pieces | None = None,
+    turned: Pieces | None = None,
 ) -> ir.TensorProtocol:
     """A tensor whose values ``make()`` computes anew at every reading.
 
     ``make`` returns an array (or an ``ir`` tensor) of exactly this dtype and shape, checked when it is called.
     ``pieces``, where given, yields the same values in order as contiguous arrays, flat or not: for writing.
+    ``turned`` yields a matrix's transpose in the same way, where that is cheaper than turning the values.
     """
     fixed = ir.Shape(shape)
 
     def checked() -> ir.TensorProtocol:
         return _checked(make(), name, dtype, tuple(shape))
 
-    return Derived(checked, dtype, fixed, name, pieces)
+    return Derived(checked, dtype, fixed, name, pieces, turned)
 
 
 def _checked(made: Any, name: str, dtype: ir.DataType, shape: tuple[int, ...]) -> ir.TensorProtocol:
@@ -69,12 +79,30 @@ def cast(source: ir.TensorProtocol, dtype: ir.DataType, name: str | None = None)
     def convert(array: np.ndarray) -> np.ndarray:
         return _convert(array, dtype, label)
 
+    turned = source.turned if isinstance(source, Derived) else None
     return derived(
         label,
         dtype,
         source.shape.numpy(),
         lambda: convert(source.numpy()),
         pieces=lambda: (convert(piece) for piece in pieces(source)),
+        turned=(lambda: (convert(piece) for piece in turned())) if turned is not None else None,
+    )
+
+
+def transposed(source: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
+    """The transpose of a matrix, computed when read: from the stored form where ``source`` knows how."""
+    rows, columns = source.shape.numpy()
+    turned = source.turned if isinstance(source, Derived) else None
+    if turned is None:
+        return derived(name, source.dtype, (columns, rows), lambda: source.numpy().T, turned=lambda: pieces(source))
+    return derived(
+        name,
+        source.dtype,
+        (columns, rows),
+        lambda: np.concatenate([piece.reshape(-1) for piece in turned()]).reshape(columns, rows),
+        pieces=turned,
+        turned=lambda: pieces(source),
     )
 
 

@@ -35,6 +35,10 @@ MOST_DAYS = 180
 """Netron shows nothing but a request to update when it is older. Source: netron 9.3.3, ``browser.js``."""
 
 START_SECONDS = 30.0
+ABOUT = (
+    "Shown without weights by a Netron of its own on the kernel's machine, until it is closed or the kernel ends. "
+    "It may ask about cookies first; its usage reports are switched off here."
+)
 _SERVER = Path(__file__).with_name("netron_server.py")  # run by its text: this folder holds a netron.py too
 
 
@@ -77,15 +81,19 @@ class NetronView:
         """The page in a frame, with what a person should know about it."""
         if self.closed:
             return f"<p>The Netron of {escape(self.name)} is closed.</p>"
-        notice = f"<p><strong>{escape(self.notice)}</strong></p>" if self.notice else ""
-        link = f'<a href="{escape(self.url)}" target="_blank" rel="noopener">{escape(self.url)}</a>'
-        frame = (
-            f'<iframe src="{escape(self.url)}" title="Netron: {escape(self.name)}" width="100%" '
-            f'height="{int(self.height)}" style="border:1px solid #8884"></iframe>'
-        )
+        return f"<div>{self.notice_html()}<p>{escape(ABOUT)}</p>{self.frame_html()}</div>"
+
+    def notice_html(self) -> str:
+        """The warning about an old Netron, or nothing."""
+        return f"<p><strong>{escape(self.notice)}</strong></p>" if self.notice else ""
+
+    def frame_html(self) -> str:
+        """The page in a frame, below its name and address."""
+        url, name = escape(self.url), escape(self.name)
         return (
-            f"<div>{notice}<p>{escape(self.name)} without weights, at {link} on the machine of the kernel. "
-            f"It may ask about cookies first; its usage reports are switched off here.</p>{frame}</div>"
+            f'<p><strong>{name}</strong> at <a href="{url}" target="_blank" rel="noopener">{url}</a></p>'
+            f'<iframe src="{url}" title="Netron: {name}" width="100%" height="{int(self.height)}" '
+            'style="border:1px solid #8884"></iframe>'
         )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:

@@ -8,11 +8,10 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.errors import WorkbenchError
-from workbench.widgets.netron import NetronView, open_in_netron
+from workbench.widgets.netron import ABOUT, NetronView, open_in_netron
 from workbench.widgets.panel_views import error_html, quiet_html
 
 _HEIGHT = 560
-_ABOUT = "Each graph opens without weights in a Netron of its own; both end with the kernel or with Close."
 _EMPTY = "No graphs yet: press Run first."
 _NONE = "(none)"
 
@@ -47,7 +46,7 @@ class NetronTab(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.left.options, self.right.options = names, [*names, _NONE] if graphs else names
         self.left.value, self.right.value = names[0], names[min(1, len(names) - 1)]
         self.open_button.disabled = not graphs
-        self.message.value = quiet_html(_ABOUT if graphs else _EMPTY)
+        self.message.value = quiet_html(ABOUT if graphs else _EMPTY)
 
     def open_views(self) -> None:
         """Open what is chosen on the left and on the right."""
@@ -58,13 +57,13 @@ class NetronTab(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
                 if box.value in self._graphs:
                     view = open_in_netron(self._graphs[box.value], name=box.value, height=_HEIGHT)
                     self._views.append(view)
-                    frame.value = view.to_html()
+                    frame.value = view.frame_html()
         except WorkbenchError as error:
             self.close_views()
             self.message.value = error_html(str(error))
             return
         self.close_button.disabled = not self._views
-        self.message.value = quiet_html(_ABOUT)
+        self.message.value = self._views[0].notice_html() + quiet_html(ABOUT) if self._views else ""
 
     def close_views(self) -> None:
         """End every Netron that this tab started."""

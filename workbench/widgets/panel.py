@@ -91,8 +91,8 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         narrow, wide = widgets.Layout(width="260px"), widgets.Layout(width="420px")
         self.model_box = widgets.Text(model, description="Model", layout=narrow)
         self.dtype_box = widgets.Dropdown(
-            options=[("provider's default", None), *((word, word) for word in FLOAT_DTYPES)],
-            value=dtype,
+            options=[("provider's default", ""), *((word, word) for word in FLOAT_DTYPES)],
+            value=dtype or "",
             description="Dtype",
             layout=narrow,
         )
@@ -166,7 +166,7 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
 
     def _request(self) -> Request:
         ticked = tuple(name for name, box in self.provider_boxes.items() if box.value)
-        return Request(self.model_box.value.strip(), ticked, self.dtype_box.value, self.prompt_box.value)
+        return Request(self.model_box.value.strip(), ticked, self.dtype_box.value or None, self.prompt_box.value)
 
     def _guarded(self, job: Job, request: Request) -> None:
         """Run the steps; whatever goes wrong becomes a text in the panel."""

@@ -146,17 +146,22 @@ class FakePackage:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
+def _graph(text: str) -> ir.Model:
+    model = ir.from_proto(parser.parse_model(text))
+    for i, value in enumerate(model.graph.inputs[1:]):
+        value.name = f"past_key_values.{i}.key"
+    return model
+
+
 class FakeComparison(dict[str, FakePackage]):
     """What the views read of a comparison, with hand-made results."""
 
     name = f"tiny {EVIL}"
 
     def __init__(self) -> None:
-        self.generic = ir.from_proto(parser.parse_model(GRAPH))
-        for i, value in enumerate(self.generic.graph.inputs[1:]):
-            value.name = f"past_key_values.{i}.key"
+        self.generic, fused = _graph(GRAPH.replace("com.microsoft.FastGelu", "Relu")), _graph(GRAPH)
         found = (Diagnostic("legality.cast", "warning", f"a cast {EVIL}", "node", "look"),)
-        super().__init__({name: FakePackage(self.generic, "float16", found) for name in REPORTS})
+        super().__init__({name: FakePackage(fused, "float16", found) for name in REPORTS})
         self.ran = 0
 
     def ops(self) -> OpTable:

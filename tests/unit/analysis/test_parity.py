@@ -253,8 +253,25 @@ class TestDecades:
     def test_powers_of_ten_stay(self, exponent: int) -> None:
         assert decade(float(f"1e{exponent}")) == f"1e{exponent}"
 
-    def test_bound_keeps_one_digit(self) -> None:
-        assert (bound(2e-4), bound(2.34e-4), bound(1e-5), bound(0.0)) == ("2e-4", "1e-3", "1e-5", "0")
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [
+            (2e-4, "2e-4"),
+            (2.34e-4, "3e-4"),
+            (1e-5, "1e-5"),
+            (0.0, "0"),
+            (0.109, "2e-1"),
+            (9.5e-3, "1e-2"),
+            (3.0, "3e0"),
+        ],
+    )
+    def test_bound_rounds_up_to_one_digit(self, value: float, text: str) -> None:
+        assert bound(value) == text
+
+    @pytest.mark.parametrize("exponent", range(-12, 6))
+    @pytest.mark.parametrize("digit", range(1, 10))
+    def test_one_digit_stays(self, digit: int, exponent: int) -> None:
+        assert bound(float(f"{digit}e{exponent}")) == f"{digit}e{exponent}"
 
     @pytest.mark.parametrize("value", [0.0, 1e-9, 1.5e-4, 2e-4, 1.9999e-4])
     def test_comparison_reads_true(self, value: float) -> None:

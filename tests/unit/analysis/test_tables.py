@@ -52,8 +52,10 @@ class TestFusions:
         assert self.table.row("cpu", "fuse/pack_qkv") is None
 
     def test_plan_says_why(self) -> None:
-        plan = self.table.plan_frame()
-        assert plan.to_numpy().tolist() == [
+        plan = self.table.plan()
+        assert repr(plan).splitlines()[3] == "  dml - fuse/pack_qkv: dml has no packed QKV"
+        assert "dml has no packed QKV" in plan._repr_html_()
+        assert plan.to_frame().to_numpy().tolist() == [
             ["cpu", "fuse/gqa", True, "cpu has the kernel"],
             ["dml", "fuse/gqa", True, "dml has the kernel"],
             ["dml", "lower/separate_rope", True, "dml has the kernel"],

@@ -123,6 +123,11 @@ class TestWords:
         assert text.count("0") >= 3 * 2  # Attention and CausalMask twice each, GroupQueryAttention and Sub once
         assert {"GroupQueryAttention", "generic", "302 nodes", str(LAYERS), "211", "151"} <= set(text)
 
+    def test_operators_of_the_same_name_are_told_apart(self) -> None:
+        twins = OpHistogram({OpId("RotaryEmbedding"): 1, OpId("RotaryEmbedding", "com.microsoft"): 2, OpId("Add"): 3})
+        labels = [label.get_text() for label in twins.plot().axes[0].get_yticklabels()]
+        assert labels == ["Add", "RotaryEmbedding (com.microsoft)", "RotaryEmbedding"]
+
     def test_many_operators_share_a_last_row(self) -> None:
         many = OpHistogram({OpId(f"Op{i:02}"): 100 - i for i in range(60)})
         figure = op_table({"generic": many}).plot()
