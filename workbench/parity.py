@@ -17,9 +17,10 @@ from workbench.config.parts import AnyConfig
 from workbench.ep import get_ep
 from workbench.errors import ExecutionError, FeedsError
 from workbench.package import Package
+from workbench.runtime.feeds import Feeds
 from workbench.runtime.ort_cpu import EXECUTOR, OrtCpuSession, SessionSettings
 from workbench.runtime.scenario import Run, record, replay
-from workbench.runtime.tokens import TokenRunner
+from workbench.runtime.tokens import TokenRunner, right_padded
 from workbench.types import Padding, Tolerance, dtype_word
 
 HALF_FACTOR = 3
@@ -50,11 +51,9 @@ def run_parity(
     settings: SessionSettings | None,
 ) -> ParityReport:
     """Parity of every package against the generic graph in float32; see ``Comparison.parity``."""
-    from workbench.runtime.feeds import Feeds
-
     settings = settings or SessionSettings()
     first = next(iter(comparison.packages.values()))
-    steps = Feeds(feeds) if feeds is not None else Tokens(_token_rows(first, prompts, seed), _pad_token(first.config))
+    steps = Feeds(feeds) if feeds is not None else _steps_for(comparison.generic, first, prompts, seed)
     reference = _on(comparison.generic, settings, lambda session: steps.record(session))
     floors: dict[str, Sequence[Run]] = {"float32": reference}
     rows: list[ParityRow] = []
@@ -72,6 +71,17 @@ def run_parity(
         prompts=tuple(prompts),
         samples=samples,
     )
+
+
+def _steps_for(generic: ir.Model, package: Package, prompts: Sequence[str], seed: int) -> Steps:
+    """Token steps for text generators; one call with a right-padded batch for graphs without a cache."""
+    rows, pad = _token_rows(package, prompts, seed), _pad_token(package.config)
+    names = [value.name or "" for value in generic.graph.inputs]
+    if any(name.startswith("past_key_values.") for name in names):
+        return Tokens(rows, pad)
+    batch = right_padded(rows, pad)
+    given = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+    return Feeds({name: given.get(name, np.zeros_like(batch.input_ids)) for name in names})
 
 
 class Steps(Protocol):
@@ -137,12 +147,12 @@ def _steps(reference: Sequence[Run], floor: Sequence[Run], found: Sequence[Run])
     for runs in zip(reference, floor, found, strict=True):
         for case in dict.fromkeys(runs[0].cases):
             parts = [[(s, x) for c, s, x in zip(r.cases, r.steps, r.logits, strict=True) if c == case] for r in runs]
-            triples.append(((case, parts[0]), parts[1], parts[2]))
+            triples.append(((case, runs[0].output, parts[0]), parts[1], parts[2]))
     return triples
 
 
 def _compare(reference: Any, floor: Any, found: Any, subject: Subject, tolerance: Tolerance) -> list[ParityRow]:
-    case, expected = reference
+    case, output, expected = reference
     errors = [np.abs(a - b).max(axis=-1) for (_, a), (_, b) in zip(expected, floor, strict=True)]
     rows: list[ParityRow] = []
     for (step, ref), (_, cand), error in zip(expected, found, errors, strict=True):
@@ -150,7 +160,7 @@ def _compare(reference: Any, floor: Any, found: Any, subject: Subject, tolerance
             one = slice(b, b + 1)
             made = compare_logits(
                 ref[one], cand[one], step.valid[one], floor=error[one], tolerance=tolerance,
-                subject=subject, case=case, first_position=int(first),
+                subject=subject, case=case, output=output, first_position=int(first),
             )  # fmt: skip
             rows += [dataclasses.replace(row, row=b) for row in made]
     return rows

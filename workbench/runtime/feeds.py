@@ -59,7 +59,7 @@ class Feeds:
         found = session.run(feeds, [output])[output].astype(np.float32)
         if found.ndim != 3:
             raise FeedsError(f"Output {output!r} has shape {found.shape}; parity compares [B, S, V] logits.")
-        return (Run((GIVEN,), (self._fitted(step, found),), (found,)),)
+        return (Run((GIVEN,), (self._fitted(step, found),), (found,), output),)
 
     def _step(self) -> TokenStep:
         ids = self._feeds.get("input_ids", next(iter(self._feeds.values())))

@@ -20,11 +20,12 @@ SHORTER = 3
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Run:
-    """Steps that share a cache, with the case that each belongs to and the logits ``[B, S, V]`` of each."""
+    """Steps that share a cache, with the case that each belongs to and the logits ``[B, S, V]`` (or another output) of each."""
 
     cases: tuple[ParityCase, ...]
     steps: tuple[TokenStep, ...]
     logits: tuple[Array, ...]
+    output: str = "logits"
 
 
 def record(new_runner: Callable[[], TokenRunner], rows: Sequence[Sequence[int]], pad_token_id: int) -> tuple[Run, Run]:
