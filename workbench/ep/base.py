@@ -17,7 +17,11 @@ SIMPLIFIED_LAYER_NORM = OpId("SimplifiedLayerNormalization")
 GQA = OpId("GroupQueryAttention", MS_DOMAIN)
 SKIP_RMS_NORM = OpId("SkipSimplifiedLayerNormalization", MS_DOMAIN)
 MS_ROTARY = OpId("RotaryEmbedding", MS_DOMAIN)
-SHAPE = OpId("Shape")
+LAYER_NORM, GELU = OpId("LayerNormalization"), OpId("Gelu")
+SKIP_LAYER_NORM = OpId("SkipLayerNormalization", MS_DOMAIN)
+BIAS_GELU, FAST_GELU = OpId("BiasGelu", MS_DOMAIN), OpId("FastGelu", MS_DOMAIN)
+MS_GELU = OpId("Gelu", MS_DOMAIN)
+SHAPE, IF = OpId("Shape"), OpId("If")
 
 Confidence = Literal["measured", "recorded", "documented"]
 """``measured``: ran here. ``recorded``: read from the kernel table of a shipped build. ``documented``: read only."""
@@ -27,7 +31,7 @@ Confidence = Literal["measured", "recorded", "documented"]
 class Kernel:
     """What a provider has for one operator: the dtypes, and the features somebody saw working.
 
-    ``has`` is a whitelist: silence means no. ``checked`` is the ISO date on which the source was looked at.
+    ``has`` is a whitelist (``rules.features`` says when a node asks for one): silence means no. ``checked`` is the ISO date on which the source was looked at.
     """
 
     dtypes: frozenset[ir.DataType]

@@ -5,19 +5,26 @@ from __future__ import annotations
 from workbench.ep.base import (
     ATTENTION,
     BF16,
+    BIAS_GELU,
     F16,
     F32,
+    FAST_GELU,
+    GELU,
     GQA,
+    LAYER_NORM,
+    MS_GELU,
     MS_ROTARY,
     RMS_NORM,
     ROTARY,
     SIMPLIFIED_LAYER_NORM,
+    SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
     ExecutionProvider,
     kernel,
 )
 
 _RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
+_CASTS = f"{_RAN}; in float16 ONNX Runtime computes it in float32 between two Casts of its own"
 _FEATURES = "do_rotary packed_qkv softcap local_window attention_bias"
 
 CPU = ExecutionProvider(
@@ -28,11 +35,17 @@ CPU = ExecutionProvider(
     kernels={
         GQA: kernel(F32, F16, has=_FEATURES, source=_RAN, confidence="measured"),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
+        SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
+        LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         MS_ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
-        ATTENTION: kernel(F32, F16, has="cache softcap float_mask", source=_RAN, confidence="measured"),
+        ATTENTION: kernel(F32, F16, has="cache three_axes softcap float_mask", source=_RAN, confidence="measured"),
         RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
+        GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
+        MS_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
+        BIAS_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
+        FAST_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
     },
     ort_provider="CPUExecutionProvider",
     local_kernels=True,

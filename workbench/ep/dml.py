@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from workbench.ep.base import (
     ATTENTION,
+    BIAS_GELU,
     F16,
     F32,
+    FAST_GELU,
+    GELU,
     GQA,
+    IF,
+    LAYER_NORM,
+    MS_GELU,
     MS_ROTARY,
     RMS_NORM,
     ROTARY,
     SIMPLIFIED_LAYER_NORM,
+    SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
     ExecutionProvider,
     kernel,
 )
 
-_TABLE = "OperatorKernels.md of onnxruntime; ORT GenAI 0.18 emits it for dml"
+_LISTED = "OperatorKernels.md of onnxruntime, section of the DML provider"
+_TABLE = f"{_LISTED}; ORT GenAI 0.18 emits it for dml"
+_FUSED = f"{_LISTED}; ONNX Runtime's own fusions make it"
 _GENAI = (
     "OperatorKernels.md lists float32 and float16, ORT GenAI 0.18 emits float16 only: acted on where both agree; "
     "no do_rotary and no packed QKV in what it emits"
 )
-_ABSENT = "OperatorKernels.md of onnxruntime: not listed"
+_ABSENT = "OperatorKernels.md of onnxruntime: not listed for the DML provider"
 
 DML = ExecutionProvider(
     name="dml",
@@ -31,11 +40,19 @@ DML = ExecutionProvider(
     kernels={
         GQA: kernel(F16, has="softcap local_window", source=_GENAI, confidence="documented"),
         SKIP_RMS_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
+        SKIP_LAYER_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
+        LAYER_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
         MS_ROTARY: kernel(F32, F16, source=_TABLE, confidence="documented"),
         ATTENTION: kernel(source=_ABSENT, confidence="documented"),
         RMS_NORM: kernel(source=_ABSENT, confidence="documented"),
         ROTARY: kernel(source=_ABSENT, confidence="documented"),
+        GELU: kernel(source=_ABSENT, confidence="documented"),
+        MS_GELU: kernel(F32, F16, source=_TABLE, confidence="documented"),
+        FAST_GELU: kernel(F32, F16, source=_TABLE, confidence="documented"),
+        BIAS_GELU: kernel(F32, F16, source=_FUSED, confidence="documented"),
     },
+    # OperatorKernels.md lists If; ORT GenAI 0.18 emits none for dml and its EP matrix forbids it: acted on.
+    forbidden=frozenset({IF}),
     ort_provider="DmlExecutionProvider",
-)
+)  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Protocol
 import onnx_ir as ir
 
 from workbench.errors import Diagnostic
+from workbench.rules.features import uses
 from workbench.types import OpId, dtype_word
 
 
@@ -52,8 +53,13 @@ def _problem(node: ir.Node, facts: Facts, functions: set[str]) -> tuple[str, str
         return None  # it has a body
     floats = (v.dtype for v in node.inputs if v is not None and v.dtype is not None)
     dtype = next((d for d in floats if d.is_floating_point()), None)
-    if dtype is not None and not facts.runs(use, dtype):
+    if dtype is None:
+        return None
+    if not facts.runs(use, dtype):
         return "legality.no-kernel", f"{use} has no kernel in {dtype_word(dtype)}"
+    lacking = sorted(asked.feature for asked in uses(node) if not facts.runs(asked, dtype))
+    if lacking:
+        return "legality.feature", f"the kernel of {use} is not known to do {', '.join(lacking)}"
     return None
 
 

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.fuse import gqa, pack_qkv, skip_rms_norm
-from workbench.rules.lower import attention, eliminate_shape, rotary_to_ms, separate_rope, simplify_rms_norm, unpack_qkv
+from workbench.rules.fuse import bias_gelu, gelu, gqa, pack_qkv, skip_layer_norm, skip_rms_norm
+from workbench.rules.lower import (
+    attention,
+    eliminate_shape,
+    gelu_to_ms,
+    if_to_where,
+    layer_norm,
+    rms_norm,
+    rotary_to_ms,
+    separate_rope,
+    simplify_rms_norm,
+    skip_norms,
+    unpack_qkv,
+)
 
 __all__ = ["RULES", "Refusal", "Rewrite", "Rule", "Site"]
 
@@ -12,10 +24,18 @@ RULES: tuple[Rule, ...] = (
     gqa.RULE,
     pack_qkv.RULE,
     skip_rms_norm.RULE,
+    skip_layer_norm.RULE,
+    gelu.RULE,
+    bias_gelu.RULE,
     unpack_qkv.RULE,
     separate_rope.RULE,
     attention.RULE,
     rotary_to_ms.RULE,
+    skip_norms.RULE,
     simplify_rms_norm.RULE,
+    rms_norm.RULE,
+    layer_norm.RULE,
+    gelu_to_ms.RULE,
+    if_to_where.RULE,
     eliminate_shape.RULE,
 )

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from workbench import functions
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
+from workbench.rules.features import uses
 from workbench.rules.graph import scope, use_of
 from workbench.rules.plan import Plan, Step
 from workbench.rules.report import Miss, RuleReport
@@ -28,8 +29,11 @@ def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
     start, before, rule = time.perf_counter(), op_counts(model), step.rule
     misses: list[Miss] = []
     partial: list[Miss] = []
-    anchors = [node for node in model.graph if use_of(node) in rule.anchors and rule.looks_at(node)]
-    for node in anchors:
+    anchors = [node for node in model.graph if use_of(node) in rule.anchors and _is_candidate(node, step)]
+    for node in list(anchors):
+        if node.graph is not model.graph:
+            anchors.remove(node)  # a rewrite before this one took it along
+            continue
         try:
             change = rule.rewrite(Site(node, model, plan.dtype, step.allows, plan.padding))
         except Refusal as refusal:
@@ -46,6 +50,11 @@ def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
     )
 
 
+def _is_candidate(node: ir.Node, step: Step) -> bool:
+    """Whether a rule looks at a node; a lowering only at one that uses something that has to go."""
+    return step.rule.looks_at(node) and (step.must_go is None or bool(uses(node) & step.must_go))
+
+
 def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> None:
     graph = model.graph
     graph.insert_before(anchor, change.nodes)
@@ -53,8 +62,7 @@ def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> N
     ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
     for before, after in change.replace.items():  # same tensor, same name: runs of both graphs can be compared by it
         after.name, before.name = before.name, f"{before.name}/replaced"
-    removed = _remove_with_dead_producers(graph, anchor)
-    removed += [n for old_value in old for n in _dead(graph, old_value.producer())]
+    removed = [node for old_value in old for node in _dead(graph, old_value.producer())]
     _mark(change, anchor, rule, removed)
     for use, overload in change.functions:
         functions.ensure(model, use, overload)

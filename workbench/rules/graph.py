@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from workbench.rules.base import Refusal
+from workbench.rules.base import Refusal, Rewrite
 from workbench.types import SCOPE_KEY, OpId
 
 Like = ir.Value | tuple[ir.DataType, Sequence[Any]] | None
@@ -64,6 +64,29 @@ def new(use: OpId, inputs: Sequence[ir.Value | None], *, like: Sequence[Like] = 
         elif model is not None:
             out.dtype, out.shape = model[0], ir.Shape(model[1])
     return node
+
+
+def is_constant(value: ir.Value | None) -> bool:
+    """Whether a value is the same in every run: an initializer, or what a Constant makes."""
+    if value is None or value.is_graph_input():
+        return False
+    return value.is_initializer() or made_by(value, OpId("Constant")) is not None
+
+
+def opset(model: ir.Model) -> int:
+    """The version of the standard that a model is written in."""
+    return model.graph.opset_imports.get("", 1)
+
+
+def other_body(node: ir.Node, overload: str) -> Rewrite:
+    """The same call of a semantic function, with another of its bodies."""
+    made = ir.node(
+        node.op_type, list(node.inputs), attributes_of(node) or None, domain=node.domain, overload=overload,
+        num_outputs=len(node.outputs),
+    )  # fmt: skip
+    for value, old in zip(made.outputs, node.outputs, strict=True):
+        value.type, value.shape = old.type, old.shape
+    return Rewrite([made], dict(zip(node.outputs, made.outputs, strict=True)), [(use_of(node), overload)])
 
 
 def scope(node: ir.Node) -> str:

@@ -30,11 +30,15 @@ class Facts(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One planned rule, the optional features it may use, and why it was planned."""
+    """One planned rule, the optional features it may use, and why it was planned.
+
+    ``must_go`` is what a lowering has to remove: nodes that use nothing of it are no candidates. None: all it removes.
+    """
 
     rule: Rule
     allows: frozenset[str]
     because: str
+    must_go: frozenset[OpId] | None = None
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -77,33 +81,60 @@ def plan(facts: Facts, dtype: ir.DataType, role: Role, rules: Sequence[Rule], pa
     steps: list[Step] = []
     skipped: list[tuple[str, str]] = []
     handled: set[OpId] = set()
-    for rule in sorted(rules, key=lambda r: r.stage):
-        why_not = _why_not(rule, facts, dtype, role, steps, handled)
+    ordered = sorted(rules, key=lambda r: r.stage)
+    for index, rule in enumerate(ordered):
+        why_not = _why_not(rule, facts, dtype, role, steps, handled, ordered[index + 1 :])
         if why_not:
             skipped.append((rule.name, why_not))
             continue
         allows = frozenset(use.feature for use in rule.optional if facts.runs(use, dtype))
-        steps.append(Step(rule, allows, _because(rule, facts, dtype, handled)))
-        if rule.stage is Stage.LOWER:
-            handled |= rule.removes
+        lowers = rule.stage is Stage.LOWER
+        must_go = frozenset(_forbidden(rule, facts, dtype, handled)) if lowers else None
+        steps.append(Step(rule, allows, _because(rule, facts, dtype, handled), must_go))
+        handled |= rule.removes if lowers else frozenset()
     inline = WB_DOMAIN not in facts.domains
     return Plan(facts.name, dtype, role, padding, tuple(steps), tuple(skipped), inline)
 
 
 def _why_not(
-    rule: Rule, facts: Facts, dtype: ir.DataType, role: Role, steps: Sequence[Step], handled: set[OpId]
+    rule: Rule,
+    facts: Facts,
+    dtype: ir.DataType,
+    role: Role,
+    steps: Sequence[Step],
+    handled: set[OpId],
+    later: Sequence[Rule],
 ) -> str:
     """Why a rule has no place in the plan; empty if it has one."""
     if role not in rule.roles:
         return f"not for a {role} graph"
-    if rule.stage is Stage.LOWER and not _forbidden(rule, facts, dtype, handled):
+    forbidden = _forbidden(rule, facts, dtype, handled)
+    if rule.stage is Stage.LOWER and not forbidden:
         return "nothing it removes has to go"
     cannot = sorted(use for use in rule.produces if not facts.runs(use, dtype))
-    if cannot:
+    if cannot and not (rule.stage is Stage.LOWER and _on_the_way(rule, forbidden, facts, dtype, later)):
         return f"{facts.name} does not run {', '.join(map(str, cannot))} in {dtype_word(dtype)}"
     planned = {step.rule.name for step in steps}
     missing = [name for name in rule.after if name not in planned]
     return f"it follows {', '.join(missing)}, which is not planned" if missing else ""
+
+
+def _on_the_way(rule: Rule, forbidden: Sequence[OpId], facts: Facts, dtype: ir.DataType, later: Sequence[Rule]) -> bool:
+    """Whether later lowerings finish what this one starts, and none of them does it alone."""
+    alone = any(
+        set(forbidden) <= other.removes and all(facts.runs(p, dtype) for p in other.produces) for other in later
+    )
+    return not alone and all(_runs_at_last(use, facts, dtype, later) for use in rule.produces)
+
+
+def _runs_at_last(use: OpId, facts: Facts, dtype: ir.DataType, later: Sequence[Rule]) -> bool:
+    """Whether the provider runs this, or a later lowering turns it into what it runs."""
+    if facts.runs(use, dtype):
+        return True
+    return any(
+        use in rule.removes and all(_runs_at_last(p, facts, dtype, later[i + 1 :]) for p in rule.produces)
+        for i, rule in enumerate(later)
+    )
 
 
 def _forbidden(rule: Rule, facts: Facts, dtype: ir.DataType, handled: set[OpId]) -> list[OpId]:

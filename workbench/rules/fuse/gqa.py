@@ -7,7 +7,14 @@ from typing import Any
 
 import onnx_ir as ir
 
-from workbench.functions import CAUSAL_MASK, KEY_LENGTHS, MASK_BIAS, SLIDING_WINDOW_MASK, SLOT_LENGTHS
+from workbench.functions import (
+    CAUSAL_MASK,
+    DYNAMIC_ROPE_TABLES,
+    KEY_LENGTHS,
+    MASK_BIAS,
+    SLIDING_WINDOW_MASK,
+    SLOT_LENGTHS,
+)
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.graph import attr, last_dim, made_by, new, outputs_used, rank, required, use_of, value_in
 from workbench.types import MS_DOMAIN, OpId, Role, Stage
@@ -129,10 +136,18 @@ def _differs(query: ir.Node, key: ir.Node, positions: ir.Value) -> str:
         return "its positions are not those that the mask is made from"
     if attr(query, "interleaved", 0) != attr(key, "interleaved", 0):
         return "query and key differ in how they pair entries"
+    if _grows(query.inputs[1]):
+        return "its tables are made for the positions of each run, and the kernel wants a row for every slot"
     width = last_dim(query.inputs[1])
     if width is None or width % TABLE_MULTIPLE:
         return f"its tables are {width} wide and the kernel needs a multiple of {TABLE_MULTIPLE}"
     return ""
+
+
+def _grows(table: ir.Value | None) -> bool:
+    """Whether a table has only as many rows as the largest position needs: fewer than slots, where all rows are padded."""
+    cast = made_by(table, CAST)
+    return made_by(cast.inputs[0] if cast else table, DYNAMIC_ROPE_TABLES) is not None
 
 
 def _refuse_norm_after_rope(node: ir.Node) -> None:

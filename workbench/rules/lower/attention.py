@@ -1,4 +1,4 @@
-"""Attention with a cache -> MatMul, Softmax, MatMul: no Shape, and grouped heads without repeating keys."""
+"""Attention -> MatMul, Softmax, MatMul: no Shape, and grouped heads without repeating keys."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
+from workbench.rules.features import FEATURES
 from workbench.rules.graph import attr, last_dim, new, outputs_used, rank, required, value_in
 from workbench.types import OpId, Stage
 
@@ -84,15 +85,18 @@ def _grown(ops: _Ops, node: ir.Node, index: int, heads: int, size: int) -> ir.Va
     if past is None:
         return x_BKSD
     present = node.outputs[index]
+    if past is None:
+        return x_BKSD
+    present = node.outputs[index]
     shape = list(present.shape) if present.shape is not None else None
     return ops.add("Concat", [past, x_BKSD], shape, axis=2)
 
 
 def _weights(ops: _Ops, node: ir.Node, key: ir.Value, H: int, K: int, D: int) -> ir.Value:
     """Softmax of the masked scores, ``[B, K, G, S, T]`` with ``G`` query heads to a key head."""
-    query, mask = required(node, 0), required(node, 3)
+    query, mask = required(node, 0), value_in(node, 3)
     B, S = _leading(query)
-    T, G = mask.shape[3] if mask.shape is not None else None, H // K
+    T, G = key.shape[2] if key.shape is not None else None, H // K
     query_BSHD = ops.add("Reshape", [query, ops.ints(0, 0, H, D)], [B, S, H, D])
     query_BHSD = ops.add("Transpose", [query_BSHD], [B, H, S, D], perm=[0, 2, 1, 3])
     query_BKGSD = ops.add("Reshape", [query_BHSD, ops.ints(0, K, G, -1, D)], [B, K, G, S, D])
@@ -104,7 +108,8 @@ def _weights(ops: _Ops, node: ir.Node, key: ir.Value, H: int, K: int, D: int) ->
     if cap := attr(node, "softcap", 0.0):
         limit = ops.scalar(cap)
         scores = ops.add("Mul", [ops.add("Tanh", [ops.add("Div", [scores, limit], shape)], shape), limit], shape)
-    return ops.add("Softmax", [_masked(ops, scores, mask, H, K, shape)], shape, axis=-1)
+    masked = scores if mask is None else _masked(ops, scores, mask, H, K, shape)
+    return ops.add("Softmax", [masked], shape, axis=-1)
 
 
 def _masked(ops: _Ops, scores: ir.Value, mask: ir.Value, H: int, K: int, shape: list[Any]) -> ir.Value:
@@ -156,7 +161,7 @@ RULE = Rule(
     name="lower/attention",
     stage=Stage.LOWER,
     anchors=(ATTENTION,),
-    removes=frozenset({ATTENTION, OpId("Attention", "", "cache")}),
+    removes=frozenset({ATTENTION, *(OpId("Attention", "", name) for name in FEATURES[ATTENTION])}),
     produces=frozenset(OpId(name) for name in PRIMITIVES),
     rewrite=rewrite,
     needs="a query of three axes, a mask of four",

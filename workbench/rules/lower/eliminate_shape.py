@@ -12,7 +12,7 @@ import onnx_ir as ir
 from workbench import functions
 from workbench.functions import CAUSAL_MASK, KEY_LENGTHS, SLIDING_WINDOW_MASK, WITHOUT_SHAPE
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.graph import attr, attributes_of, new, rank, required, use_of
+from workbench.rules.graph import attr, new, other_body, rank, required, use_of
 from workbench.types import OpId, Stage
 
 SHAPE = OpId("Shape")
@@ -21,18 +21,7 @@ CAST, SUB, ADD, REDUCE_SUM, REDUCE_MAX = (OpId(n) for n in ("Cast", "Sub", "Add"
 
 def rewrite(site: Site) -> Rewrite:
     """Another body for a function of ours; counting for a length of an integer matrix; a refusal for the rest."""
-    return _count(site.node) if use_of(site.node) == SHAPE else _other_body(site.node)
-
-
-def _other_body(node: ir.Node) -> Rewrite:
-    made = ir.node(
-        node.op_type, list(node.inputs), attributes_of(node) or None, domain=node.domain, overload=WITHOUT_SHAPE,
-        num_outputs=len(node.outputs),
-    )  # fmt: skip
-    for new_value, old in zip(made.outputs, node.outputs, strict=True):
-        new_value.type, new_value.shape = old.type, old.shape
-    replace = dict(zip(node.outputs, made.outputs, strict=True))
-    return Rewrite([made], replace, [(use_of(node), WITHOUT_SHAPE)])
+    return _count(site.node) if use_of(site.node) == SHAPE else other_body(site.node, WITHOUT_SHAPE)
 
 
 def _count(node: ir.Node) -> Rewrite:

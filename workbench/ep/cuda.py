@@ -1,0 +1,59 @@
+"""CUDA: kernels read from the registry of the shipped build; none of them has run on a machine of ours."""
+
+from __future__ import annotations
+
+from workbench.ep.base import (
+    ATTENTION,
+    BF16,
+    BIAS_GELU,
+    F16,
+    F32,
+    FAST_GELU,
+    GELU,
+    GQA,
+    LAYER_NORM,
+    MS_GELU,
+    MS_ROTARY,
+    RMS_NORM,
+    ROTARY,
+    SIMPLIFIED_LAYER_NORM,
+    SKIP_LAYER_NORM,
+    SKIP_RMS_NORM,
+    ExecutionProvider,
+    kernel,
+)
+
+_TABLE = "onnxruntime-gpu 1.31.1: kernel registry"
+_GENAI = f"{_TABLE}; ORT GenAI 0.18 emits it for cuda"
+_GQA = f"{_GENAI} in float16 and bfloat16; features are those that it emits"
+_FUSED = f"{_TABLE}; ONNX Runtime's own fusions make it for cuda"
+# Its pull request 27542 brought cache and bool and float masks. Sources differ about softcap (issues 27712, 28351, pull
+# requests 28370, 28379: before or after the mask), so it is not in the list.
+_ATTENTION = f"{_TABLE}, nodes with a cache placed on it; onnxruntime's pull request 27542; nobody emits it for cuda"
+
+CUDA = ExecutionProvider(
+    name="cuda",
+    title="CUDA",
+    computes=frozenset({F32, F16, BF16}),
+    default_dtype=F16,
+    kernels={
+        GQA: kernel(
+            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm", source=_GQA, confidence="recorded"
+        ),
+        SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
+        SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
+        SIMPLIFIED_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
+        LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
+        MS_ROTARY: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
+        ATTENTION: kernel(
+            F32, F16, BF16, has="cache three_axes float_mask", source=_ATTENTION, confidence="recorded"
+        ),
+        RMS_NORM: kernel(F32, F16, BF16, source=_TABLE, confidence="recorded"),
+        ROTARY: kernel(F32, F16, BF16, source=_TABLE, confidence="recorded"),
+        GELU: kernel(F32, F16, BF16, source=_TABLE, confidence="recorded"),
+        MS_GELU: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
+        BIAS_GELU: kernel(F32, F16, BF16, source=_FUSED, confidence="recorded"),
+        FAST_GELU: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
+    },
+    ort_provider="CUDAExecutionProvider",
+)  # fmt: skip

@@ -1,0 +1,113 @@
+"""The execution providers by name: those that come with the workbench, and records registered from outside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workbench.ep.base import ExecutionProvider, Kernel
+from workbench.ep.cpu import CPU
+from workbench.ep.cuda import CUDA
+from workbench.ep.dml import DML
+from workbench.ep.portable import DEFAULT, ONNX_STANDARD
+from workbench.ep.trt_rtx import TRT_RTX
+from workbench.ep.webgpu import WEBGPU
+from workbench.errors import WorkbenchError, unknown
+from workbench.types import OpId, dtype_word
+
+_EPS = {ep.name: ep for ep in (DEFAULT, CPU, CUDA, DML, WEBGPU, TRT_RTX, ONNX_STANDARD)}
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def execution_providers() -> tuple[str, ...]:
+    """Names of the known execution providers, the portable form first."""
+    return tuple(_EPS)
+
+
+def default_comparison() -> tuple[str, ...]:
+    """What ``compare`` sets side by side when nobody says otherwise: all but the portable form it starts from."""
+    return tuple(name for name, ep in _EPS.items() if ep is not DEFAULT)
+
+
+def get_ep(name: str) -> ExecutionProvider:
+    """The record of that name.
+
+    Raises:
+        UnknownNameError: no execution provider is called so; the close match comes first.
+    """
+    if not isinstance(name, str) or name not in _EPS:
+        raise unknown("execution provider", name, _EPS)
+    return _EPS[name]
+
+
+def register_ep(record: ExecutionProvider, *, replace: bool = False) -> ExecutionProvider:
+    """Make a record known under its name, for this process; give it back.
+
+    ``replace=True`` puts it in the place of a record of the same name.
+
+    Raises:
+        WorkbenchError: it is no record, or its facts contradict each other, or the name is taken.
+    """
+    if not isinstance(record, ExecutionProvider):
+        raise WorkbenchError(
+            f"register_ep takes an ExecutionProvider record; found {type(record).__name__}. "
+            "See docs/adding-an-ep.md for one in ten lines."
+        )
+    problems = list(_problems(record))
+    if problems:
+        raise WorkbenchError(f"Execution provider {record.name!r} is not registered: {'; '.join(problems)}.")
+    if record.name in _EPS and not replace:
+        raise WorkbenchError(
+            f"Execution provider {record.name!r} is registered already ({_EPS[record.name].title}). "
+            "Choose another name, or pass replace=True to put this record in its place."
+        )
+    _EPS[record.name] = record
+    return record
+
+
+def unregister_ep(name: str) -> None:
+    """Forget a record that was registered from outside, or bring back the one it replaced; for tests and notebooks.
+
+    Raises:
+        UnknownNameError: no execution provider is called so.
+    """
+    get_ep(name)
+    ours = {ep.name: ep for ep in _OURS}
+    if name in ours:
+        _EPS[name] = ours[name]
+    else:
+        del _EPS[name]
+
+
+def _problems(record: ExecutionProvider) -> Iterator[str]:
+    """What is wrong with a record, in sentences without a full stop."""
+    if not isinstance(record.name, str) or not _NAME.fullmatch(record.name):
+        yield "name is made of lower-case letters, digits and single hyphens, as in 'my-ep'"
+    floats = [d for d in record.computes if d.is_floating_point()]
+    if not floats or len(floats) < len(record.computes):
+        found = ", ".join(sorted(dtype_word(d) for d in record.computes)) or "nothing"
+        yield f"computes holds the float dtypes with a MatMul, at least one; found {found}"
+    if record.default_dtype not in record.computes:
+        yield f"default_dtype {dtype_word(record.default_dtype)} is not among the dtypes that it computes in"
+    if "" not in record.domains:
+        yield "domains must hold '', the domain of the ONNX standard"
+    yield from _kernel_problems(record)
+
+
+def _kernel_problems(record: ExecutionProvider) -> Iterator[str]:
+    for use, fact in record.kernels.items():
+        if not isinstance(use, OpId) or not isinstance(fact, Kernel):
+            yield f"kernels maps OpId to Kernel; found {use!r}: {fact!r}"
+            continue
+        if use.feature:
+            yield f"kernels is keyed by operators; put {use.feature!r} into has= of {use.op}"
+        if not fact.source:
+            yield f"the fact about {use} names no source"
+        if use in record.forbidden and fact.dtypes:
+            yield f"{use} is forbidden and has a kernel"
+    for use in record.forbidden:
+        if not isinstance(use, OpId):
+            yield f"forbidden holds OpId; found {use!r}"
+
+
+_OURS = tuple(_EPS.values())

@@ -1,0 +1,51 @@
+"""TensorRT-RTX: compiles whole graphs, so there is no kernel registry to read, only lists and what others emit."""
+
+from __future__ import annotations
+
+from workbench.ep.base import (
+    ATTENTION,
+    BF16,
+    F16,
+    F32,
+    GELU,
+    GQA,
+    IF,
+    LAYER_NORM,
+    MS_ROTARY,
+    RMS_NORM,
+    ROTARY,
+    SIMPLIFIED_LAYER_NORM,
+    SKIP_LAYER_NORM,
+    SKIP_RMS_NORM,
+    ExecutionProvider,
+    kernel,
+)
+
+_LIST = "operator list of TensorRT 10.15's ONNX parser"
+_GENAI = "ORT GenAI 0.18 emits it for NvTensorRtRtx in float16 and bfloat16; features are those that it emits"
+_PLUGIN = "its plugin library holds it (onnxruntime-ep-nv-tensorrt-rtx 0.5.0); float32 was not seen"
+_ATTENTION = (
+    f"{_LIST}: four axes only, no cache, no softcap; TensorRT-RTX 1.7.1 refused the nodes of a generic decoder "
+    '("Attention nodes with one output")'
+)
+_RMS = f"{_LIST} has it; ORT GenAI 0.18 writes primitives in float32 instead: acted on where both agree"
+_LAYER = f"{_LIST}; ORT GenAI 0.18 keeps it for NvTensorRtRtx"
+
+TRT_RTX = ExecutionProvider(
+    name="trt-rtx",
+    title="TensorRT-RTX",
+    computes=frozenset({F32, F16, BF16}),
+    default_dtype=F16,
+    kernels={
+        GQA: kernel(F16, BF16, has="do_rotary packed_qkv softcap local_window", source=_GENAI, confidence="documented"),
+        LAYER_NORM: kernel(F32, F16, BF16, source=_LAYER, confidence="documented"),
+        MS_ROTARY: kernel(F16, BF16, source=_PLUGIN, confidence="documented"),
+        ATTENTION: kernel(F32, F16, BF16, has="float_mask", source=_ATTENTION, confidence="documented"),
+        RMS_NORM: kernel(source=_RMS, confidence="documented"),
+        ROTARY: kernel(F32, F16, BF16, source=_LIST, confidence="documented"),
+        GELU: kernel(F32, F16, BF16, source=_LIST, confidence="documented"),
+    },
+    # ORT GenAI 0.18 emits none of these for NvTensorRtRtx. The parser takes an If; no graph with one is captured.
+    forbidden=frozenset({SKIP_RMS_NORM, SKIP_LAYER_NORM, SIMPLIFIED_LAYER_NORM, IF}),
+    ort_provider="NvTensorRTRTXExecutionProvider",
+)  # fmt: skip

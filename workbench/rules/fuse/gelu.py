@@ -1,0 +1,104 @@
+"""Arithmetic around an Erf or a Tanh that computes Gelu, in any spelling -> Gelu.
+
+The spelling is not matched: what the nodes compute is evaluated at probe points and compared with the formula.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import onnx_ir as ir
+
+from workbench.rules.base import Refusal, Rewrite, Rule, Site
+from workbench.rules.elementwise import Array, before, behind, evaluate, widens
+from workbench.rules.graph import new, opset, use_of, value_in
+from workbench.types import OpId, Stage
+
+GELU, ERF, TANH = OpId("Gelu"), OpId("Erf"), OpId("Tanh")
+GELU_OPSET = 20
+"""The first version of the standard that has Gelu."""
+
+PROBES = np.concatenate([np.linspace(-6, 6, 49), np.array([-0.7, -0.137, 1e-3, math.e, math.pi, 9.0])])
+TOLERANCE = {ir.DataType.FLOAT16: 5e-4, ir.DataType.BFLOAT16: 4e-3}
+"""What rounding the formula's constants to the dtype may change; 2e-6 in float32 (exact and tanh differ by 4.7e-4)."""
+
+_erf = np.vectorize(math.erf, otypes=[float])
+FORMULAS = {
+    ERF: ("none", 0.5 * PROBES * (1 + _erf(PROBES / math.sqrt(2)))),
+    TANH: ("tanh", 0.5 * PROBES * (1 + np.tanh(math.sqrt(2 / math.pi) * (PROBES + 0.044715 * PROBES**3)))),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reading:
+    """``end`` as a function of ``start`` alone, at the probe points."""
+
+    start: ir.Value
+    end: ir.Value
+    found: Array
+
+    def error(self, wanted: Array) -> float:
+        if not np.isfinite(self.found).all():
+            return math.inf
+        return float(np.max(np.abs(self.found - wanted) / np.maximum(1, np.abs(PROBES))))
+
+
+def rewrite(site: Site) -> Rewrite:
+    """Replace the reading that is Gelu; refuse with the closest one that is not."""
+    node = site.node
+    approximate, wanted = FORMULAS[use_of(node)]
+    best = min(_readings(node), key=lambda reading: reading.error(wanted))
+    limit = TOLERANCE.get(best.end.dtype or site.dtype, 2e-6)
+    if best.error(wanted) > limit:
+        raise Refusal(_difference(best.found, wanted))
+    if opset(site.model) < GELU_OPSET:
+        raise Refusal(f"the graph is of opset {opset(site.model)}, and the standard has Gelu from {GELU_OPSET} on")
+    if best.start.dtype != best.end.dtype:
+        raise Refusal(f"its input is {best.start.dtype}, its result {best.end.dtype}")
+    if widens(best.end, best.start):
+        raise Refusal("a constant gives the result more axes than its input has", kind="unmatched")
+    made = new(GELU, [best.start], like=[best.end], approximate=approximate)
+    return Rewrite([made], {best.end: made.outputs[0]})
+
+
+def _difference(found: Array, wanted: Array) -> str:
+    if not np.isfinite(found).all():
+        return f"it is not finite at x = {PROBES[~np.isfinite(found)][0]:.4g}, where Gelu is"
+    there = np.abs(wanted) > 1e-3
+    ratio = found[there] / wanted[there]
+    if np.ptp(ratio) < 1e-4 * abs(ratio[0]):
+        return f"it computes {ratio[0]:.4g} times Gelu: a factor is missing, or one too many"
+    at = int(np.argmax(np.abs(found - wanted) / np.maximum(1, np.abs(PROBES))))
+    return f"it computes {found[at]:.5g} at x = {PROBES[at]:.4g}, where Gelu gives {wanted[at]:.5g}"
+
+
+def _readings(node: ir.Node) -> list[_Reading]:
+    """Results behind the anchor that depend on one value before it, and on that value beside the anchor too."""
+    starts, anchor = list(before(value_in(node, 0))), node.outputs[0]
+    readings = []
+    for end in behind(anchor):
+        for start in starts:
+            beside = evaluate(end, {start: PROBES, anchor: np.full_like(PROBES, 0.37)})
+            found = evaluate(end, {start: PROBES})
+            if found is None or beside is None or np.ndim(beside) == 0 or np.ptp(beside) == 0:
+                continue
+            readings.append(_Reading(start, end, found))
+    return readings
+
+
+def _multiplies_its_input(node: ir.Node) -> bool:
+    return bool(_readings(node))
+
+
+RULE = Rule(
+    name="fuse/gelu",
+    stage=Stage.FUSE,
+    anchors=(ERF, TANH),
+    looks_at=_multiplies_its_input,
+    removes=frozenset({ERF, TANH}),
+    produces=frozenset({GELU}),
+    rewrite=rewrite,
+    needs="arithmetic of one input that equals Gelu at every probe point",
+)
