@@ -1,6 +1,6 @@
-"""GGUF metadata to a Hugging Face config, for the architectures whose tensors we can place (llama).
+"""GGUF metadata to a Hugging Face config, for the architectures whose tensors we can place.
 
-Source: the GGUF specification (keys); transformers' ``LlamaConfig`` (words).
+Source: the GGUF specification and the ``gguf`` library's ``Keys`` (fields); transformers' config classes (words).
 """
 
 from __future__ import annotations
@@ -8,103 +8,99 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
+from workbench.config.gguf_families import FAMILIES
+from workbench.config.gguf_fields import Fields
 from workbench.config.gguf_reader import GgufFile
 from workbench.errors import ConfigError, UnsupportedError
 
-ARCHITECTURES = ("llama",)
+ARCHITECTURES = tuple(FAMILIES)
 """Values of ``general.architecture`` that are read."""
 
-_SIZES = {
-    "hidden_size": "embedding_length",
-    "num_hidden_layers": "block_count",
-    "num_attention_heads": "attention.head_count",
-    "intermediate_size": "feed_forward_length",
-    "max_position_embeddings": "context_length",
-}
 _TOKENS = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"}
-_LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
-"""What Llama 3.1 and 3.2 were trained with; GGUF keeps only the resulting factors (``rope_freqs.weight``)."""
 
 
 def hf_config(file: GgufFile) -> dict[str, Any]:
     """The Hugging Face config (the words of ``config.json``) that a GGUF file's metadata describe.
 
     Raises:
-        UnsupportedError: another architecture, mixture of experts, or a RoPE form that has no Hugging Face words.
+        UnsupportedError: another architecture, mixture of experts, one part of several, or a RoPE form that has no
+            Hugging Face words.
         ConfigError: a field is missing or is not what it must be.
     """
-    meta, name = file.metadata, file.path.name
-    architecture = meta.get("general.architecture")
-    if architecture not in ARCHITECTURES:
-        raise UnsupportedError(
-            f"{name}: GGUF files of architecture {architecture!r} are not read yet; read are: "
-            f"{', '.join(ARCHITECTURES)}. Use the model's Hugging Face folder (config.json and safetensors) instead."
-        )
-    if meta.get("llama.expert_count", 0):
-        raise UnsupportedError(
-            f"{name}: mixture-of-experts GGUF files are not read yet (llama.expert_count is "
-            f"{meta['llama.expert_count']}). Use the model's Hugging Face folder instead."
-        )
-    config = {word: _size(file, key) for word, key in _SIZES.items()}
-    heads = config["num_attention_heads"]
-    config["num_key_value_heads"] = _size(file, "attention.head_count_kv", heads)
-    config["head_dim"] = _size(file, "attention.key_length", config["hidden_size"] // heads)
-    config["vocab_size"] = _vocab_size(file)
-    rope = _rope(file, config["head_dim"])
+    fields = _fields(file)
+    config = _sizes(fields)
+    words = FAMILIES[fields.arch](fields, config)
     return {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
+        "architectures": words.pop("architectures"),
+        "model_type": words.pop("model_type"),
         **config,
-        "hidden_act": "silu",
-        "rms_norm_eps": _float(file, "attention.layer_norm_rms_epsilon"),
-        "attention_bias": "blk.0.attn_q.bias" in file.tensors,
-        "mlp_bias": "blk.0.ffn_gate.bias" in file.tensors,
-        "rope_parameters": rope,
-        # The words of transformers before version 5, for readers that know only those.
-        "rope_theta": rope["rope_theta"],
-        "rope_scaling": None if rope["rope_type"] == "default" else dict(rope),
-        "tie_word_embeddings": "output.weight" not in file.tensors,
-        **_token_ids(meta, config["vocab_size"], name),
+        **words,
+        "tie_word_embeddings": not fields.has("output.weight"),
+        **_token_ids(file.metadata, config["vocab_size"], fields.name),
         "dtype": "float32",
         "torch_dtype": "float32",
     }
 
 
-def _field(file: GgufFile, key: str, default: Any = None) -> Any:
-    value = file.metadata.get(f"llama.{key}", default)
-    if value is None:
-        raise ConfigError(f"{file.path.name}: the metadata field 'llama.{key}' is missing. Convert the model again.")
-    return value
+def _fields(file: GgufFile) -> Fields:
+    from gguf.constants import Keys
+
+    name, architecture = file.path.name, file.metadata.get(Keys.General.ARCHITECTURE)
+    if architecture not in FAMILIES:
+        raise UnsupportedError(
+            f"{name}: GGUF files of architecture {architecture!r} are not read yet; read are: "
+            f"{', '.join(ARCHITECTURES)}. Use the model's Hugging Face folder (config.json and safetensors) instead."
+        )
+    fields = Fields(file, architecture)
+    if (experts := fields.find(Keys.LLM.EXPERT_COUNT)) not in (None, 0):
+        raise UnsupportedError(
+            f"{name}: mixture-of-experts GGUF files are not read yet ({fields.key(Keys.LLM.EXPERT_COUNT)} is "
+            f"{experts}). Use the model's Hugging Face folder instead."
+        )
+    if (parts := file.metadata.get(Keys.Split.LLM_KV_SPLIT_COUNT)) not in (None, 0, 1):
+        raise UnsupportedError(
+            f"{name} is one of {parts} parts of a split GGUF file; parts are not read. Join them first: "
+            "llama-gguf-split --merge FIRST-PART WHOLE.gguf."
+        )
+    return fields
 
 
-def _size(file: GgufFile, key: str, default: int | None = None) -> int:
-    value = _field(file, key, default)
-    if isinstance(value, np.ndarray) and len(set(value.tolist())) == 1:
-        value = value.tolist()[0]  # one number per layer, all equal
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise ConfigError(f"{file.path.name}: 'llama.{key}' must be a positive whole number; found {value!r}.")
-    return value
+def _sizes(fields: Fields) -> dict[str, Any]:
+    from gguf.constants import Keys
+
+    config: dict[str, Any] = {
+        "hidden_size": fields.size(Keys.LLM.EMBEDDING_LENGTH),
+        "num_hidden_layers": fields.size(Keys.LLM.BLOCK_COUNT),
+        "num_attention_heads": fields.size(Keys.Attention.HEAD_COUNT),
+        "intermediate_size": fields.size(Keys.LLM.FEED_FORWARD_LENGTH),
+        "max_position_embeddings": fields.size(Keys.LLM.CONTEXT_LENGTH),
+    }
+    if (layers := config["num_hidden_layers"]) > len(fields.file.tensors):
+        raise ConfigError(
+            f"{fields.name}: {fields.key(Keys.LLM.BLOCK_COUNT)!r} is {layers}, but the file has only "
+            f"{len(fields.file.tensors)} tensors. Convert the model again."
+        )
+    heads = config["num_attention_heads"]
+    config["num_key_value_heads"] = fields.size(Keys.Attention.HEAD_COUNT_KV, heads)
+    config["head_dim"] = fields.size(Keys.Attention.KEY_LENGTH, config["hidden_size"] // heads)
+    config["vocab_size"] = _vocab_size(fields)
+    config["rms_norm_eps"] = fields.number(Keys.Attention.LAYERNORM_RMS_EPS)
+    return config
 
 
-def _float(file: GgufFile, key: str, default: float | None = None) -> float:
-    value = _field(file, key, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value) or value <= 0:
-        raise ConfigError(f"{file.path.name}: 'llama.{key}' must be a positive number; found {value!r}.")
-    # Stored as float32: the shortest decimal that gives the same float32 is what the author wrote (1e-05).
-    return float(str(np.float32(value)))
-
-
-def _vocab_size(file: GgufFile) -> int:
+def _vocab_size(fields: Fields) -> int:
     """From the metadata; where the two contradict each other, say so rather than index out of range later."""
-    rows = file.tensors["token_embd.weight"].shape[0] if "token_embd.weight" in file.tensors else None
-    stated = file.metadata.get("llama.vocab_size")
+    from gguf.constants import Keys
+
+    tensors = fields.file.tensors
+    rows = tensors["token_embd.weight"].shape[0] if "token_embd.weight" in tensors else None
+    stated = fields.find(Keys.LLM.VOCAB_SIZE)
     if stated is None:
-        stated = rows if rows is not None else len(file.metadata.get("tokenizer.ggml.tokens", ()))
+        stated = rows if rows is not None else len(fields.file.metadata.get(Keys.Tokenizer.LIST, ()))
     if not isinstance(stated, int) or stated <= 0 or (rows is not None and rows != stated):
         raise ConfigError(
-            f"{file.path.name}: llama.vocab_size is {stated!r}, token_embd.weight has {rows} rows; they must agree."
+            f"{fields.name}: {fields.key(Keys.LLM.VOCAB_SIZE)} is {stated!r}, token_embd.weight has {rows} rows; "
+            "they must agree. Convert the model again."
         )
     return stated
 
@@ -117,57 +113,3 @@ def _token_ids(meta: Mapping[str, Any], vocab_size: int, name: str) -> dict[str,
             raise ConfigError(f"{name}: 'tokenizer.ggml.{key}_token_id' is {value!r}; allowed: 0 to {vocab_size - 1}.")
         ids[word] = value
     return ids
-
-
-def _rope(file: GgufFile, head_dim: int) -> dict[str, Any]:
-    """``rope_parameters`` as transformers 5 writes them."""
-    rotary = _size(file, "rope.dimension_count", head_dim)
-    if rotary != head_dim:
-        raise UnsupportedError(
-            f"{file.path.name}: RoPE turns {rotary} of {head_dim} values per head; Hugging Face's llama has no word "
-            "for a part. Use the model's Hugging Face folder."
-        )
-    rope: dict[str, Any] = {"rope_type": "default", "rope_theta": _float(file, "rope.freq_base", 10000.0)}
-    kind = file.metadata.get("llama.rope.scaling.type", "none")
-    if kind == "linear":
-        return rope | {"rope_type": "linear", "factor": _float(file, "rope.scaling.factor")}
-    if kind != "none":
-        raise UnsupportedError(
-            f"{file.path.name}: llama.rope.scaling.type {kind!r} is not read; read are none and linear. "
-            "Use the model's Hugging Face folder."
-        )
-    return rope | _frequency_factors(file, rotary, rope["rope_theta"])
-
-
-def _frequency_factors(file: GgufFile, rotary: int, theta: float) -> dict[str, Any]:
-    """Llama 3's scaling, recognised by value from ``rope_freqs.weight`` [rotary / 2]; ones mean none."""
-    tensor = file.tensors.get("rope_freqs.weight")
-    if tensor is None:
-        return {}
-    if tensor.type != "F32" or tensor.shape != (rotary // 2,):
-        raise ConfigError(
-            f"{file.path.name}: rope_freqs.weight must be F32 of shape ({rotary // 2},); found {tensor.type} "
-            f"of shape {tensor.shape}."
-        )
-    factors = file.raw("rope_freqs.weight").view("<f4").astype(np.float64)
-    if np.all(factors == 1.0):
-        return {}
-    factor = float(factors.max())
-    if not np.allclose(factors, _llama3_factors(rotary, theta, factor), rtol=1e-4):
-        raise UnsupportedError(
-            f"{file.path.name}: rope_freqs.weight holds frequency factors that are not Llama 3's scaling "
-            f"(factor {factor:g}). Use the model's Hugging Face folder, whose config.json says what they are."
-        )
-    return {"rope_type": "llama3", "factor": round(factor, 4), **_LLAMA3}
-
-
-def _llama3_factors(rotary: int, theta: float, factor: float) -> np.ndarray:
-    """What divides each frequency under Llama 3's scaling [rotary / 2].
-
-    Source: transformers ``_compute_llama3_parameters`` (the formula).
-    """
-    wavelength = 2 * np.pi * theta ** (np.arange(0, rotary, 2) / rotary)
-    low, high = _LLAMA3["low_freq_factor"], _LLAMA3["high_freq_factor"]
-    length = _LLAMA3["original_max_position_embeddings"]
-    smooth = np.clip((length / wavelength - low) / (high - low), 0.0, 1.0)
-    return 1.0 / ((1 - smooth) / factor + smooth)

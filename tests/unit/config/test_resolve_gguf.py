@@ -106,7 +106,7 @@ def test_rope_factors_that_nobody_knows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("meta", "kind", "part"),
     [
-        ({"general.architecture": "qwen2"}, UnsupportedError, "'qwen2' are not read yet; read are: llama"),
+        ({"general.architecture": "falcon"}, UnsupportedError, "'falcon' are not read yet; read are: llama, qwen2"),
         ({"llama.expert_count": 8}, UnsupportedError, "mixture-of-experts"),
         ({"llama.block_count": None}, ConfigError, "'llama.block_count' is missing"),
         ({"llama.block_count": "two"}, ConfigError, "positive whole number; found 'two'"),
@@ -116,7 +116,8 @@ def test_rope_factors_that_nobody_knows(tmp_path: Path) -> None:
         ({"llama.vocab_size": 5}, ConfigError, "llama.vocab_size is 5, token_embd.weight has 128 rows"),
         ({"tokenizer.ggml.eos_token_id": 128}, ConfigError, "'tokenizer.ggml.eos_token_id' is 128; allowed: 0 to 127"),
         ({"llama.rope.dimension_count": 8}, UnsupportedError, "turns 8 of 16 values"),
-        ({"llama.rope.scaling.type": "yarn"}, UnsupportedError, "'yarn' is not read"),
+        ({"llama.rope.scaling.type": "longrope"}, UnsupportedError, "'longrope' is not read; read are none, linear"),
+        ({"split.count": 3}, UnsupportedError, "one of 3 parts of a split GGUF file"),
     ],
 )
 def test_refused_metadata(tmp_path: Path, meta: dict[str, Any], kind: type[Exception], part: str) -> None:

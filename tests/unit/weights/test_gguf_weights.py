@@ -14,7 +14,7 @@ from workbench.config.gguf_meta import hf_config
 from workbench.config.gguf_reader import read_gguf
 from workbench.errors import WeightsError
 from workbench.weights.dequantize import dequantize, dequantize_groups, dequantize_turned
-from workbench.weights.gguf import huggingface_name, open_gguf, unpermuted
+from workbench.weights.gguf import huggingface_names, open_gguf, unpermuted
 from workbench.weights.lazy import cast, pieces, transposed
 
 KINDS = ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"]
@@ -124,12 +124,14 @@ def test_tensors_of_a_file(tmp_path: Path, kind: str) -> None:
     number = gguf.GGMLQuantizationType[kind]
     weights = open_gguf(path, hf_config(read_gguf(path)))
     stored = tiny_gguf.arrays(tiny)
+    names = huggingface_names("llama", tiny_gguf.LAYERS)
     assert len(weights) == len(stored)
     for name, array in stored.items():
         if array.ndim == 2:
             array = np.asarray(gguf.dequantize(gguf.quantize(array, number), number)).reshape(array.shape)
         heads = HEADS if "attn_q" in name else KV_HEADS if "attn_k" in name else 0
-        tensor = weights[huggingface_name(name)]
+        module, _, suffix = name.rpartition(".")
+        tensor = weights[f"{names[module]}.{suffix}"]
         assert tensor.dtype == ir.DataType.FLOAT and tensor.nbytes == array.size * 4
         expected = array
         if heads:
@@ -146,17 +148,26 @@ def test_tensors_of_a_file(tmp_path: Path, kind: str) -> None:
 
 
 def test_names() -> None:
-    assert huggingface_name("blk.11.ffn_gate.weight") == "model.layers.11.mlp.gate_proj.weight"
-    assert huggingface_name("output.weight") == "lm_head.weight"
-    for unknown in ("blk.0.attn_sinks.weight", "blk.x.attn_q.weight", "per_layer.weight", "blk.0.attn_q.scale"):
-        assert huggingface_name(unknown) == unknown
+    names = huggingface_names("llama", 12)
+    assert names["blk.11.ffn_gate"] == "model.layers.11.mlp.gate_proj" and names["output"] == "lm_head"
+    assert "blk.12.ffn_gate" not in names and "blk.0.attn_sinks" not in names
+    gemma, phi = huggingface_names("gemma2", 1), huggingface_names("phi3", 1)
+    assert gemma["blk.0.ffn_norm"] == "model.layers.0.pre_feedforward_layernorm"
+    assert gemma["blk.0.post_attention_norm"] == "model.layers.0.post_attention_layernorm"
+    assert phi["blk.0.ffn_up"] == "model.layers.0.mlp.gate_up_proj"
+    assert phi["blk.0.attn_qkv"] == "model.layers.0.self_attn.qkv_proj"
+    assert not huggingface_names("no-such-architecture", 1)
 
 
 def test_unknown_tensors_keep_their_names_and_rope_freqs_do_not_count(tmp_path: Path) -> None:
-    extra = {"blk.0.attn_sinks.weight": np.ones(4, np.float32), "rope_freqs.weight": np.ones(8, np.float32)}
+    extra = {
+        "blk.0.attn_sinks.weight": np.ones(4, np.float32),
+        "blk.0.attn_q.scale": np.ones(1, np.float32),
+        "rope_freqs.weight": np.ones(8, np.float32),
+    }
     path = tiny_gguf.write(tmp_path / "t.gguf", Tiny(extra=extra))
     weights = open_gguf(path, hf_config(read_gguf(path)))
-    assert "blk.0.attn_sinks.weight" in weights and "rope_freqs.weight" not in weights
+    assert {"blk.0.attn_sinks.weight", "blk.0.attn_q.scale"} <= set(weights) and "rope_freqs.weight" not in weights
 
 
 def test_a_type_that_cannot_be_dequantized(tmp_path: Path) -> None:
