@@ -26,6 +26,6 @@ def _every(hf: HfConfig) -> tuple[bool, ...]:
 SPEC = ModelSpec(
     model_type="smollm3",
     config=config,
-    tiny={"num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]},
-    exercise={"num_hidden_layers": 4, "no_rope_layers": [0, 1, 0, 1], "attention_bias": True, "mlp_bias": True},
+    tiny={"num_hidden_layers": 3, "no_rope_layers": [1, 1, 0]},
+    exercise={"num_hidden_layers": 3, "no_rope_layers": [0, 1, 0], "attention_bias": True, "mlp_bias": True},
 )
