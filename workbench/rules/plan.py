@@ -95,7 +95,7 @@ def _why_not(
 ) -> str:
     """Why a rule has no place in the plan; empty if it has one."""
     if role not in rule.roles:
-        return f"not for a {role} graph"
+        return f"not for graphs of the role {role}"
     if rule.stage is Stage.LOWER and not _forbidden(rule, facts, dtype, handled):
         return "nothing it removes has to go"
     cannot = sorted(use for use in rule.produces if not facts.runs(use, dtype))
