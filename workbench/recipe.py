@@ -11,7 +11,7 @@ from onnxscript import nn
 from workbench.config.model_config import ModelConfig
 from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider
-from workbench.errors import UnsupportedError
+from workbench.errors import Diagnostic, UnsupportedError
 from workbench.optimize import check, run_plan
 from workbench.package import Package
 from workbench.rules import RULES
@@ -81,8 +81,12 @@ class Recipe:
             reports=reports,
             padding=_contract(reports, padding),
             bind_report=bound,
-            diagnostics=tuple(d for report in reports.values() for d in report.diagnostics),
+            diagnostics=self._diagnostics(reports),
         )
+
+    def _diagnostics(self, reports: Mapping[str, OptimizationReport]) -> tuple[Diagnostic, ...]:
+        found = self.source.diagnostics if self.source is not None else ()
+        return (*found, *(d for report in reports.values() for d in report.diagnostics))
 
 
 def _contract(reports: Mapping[str, OptimizationReport], padding: Padding) -> Padding:
