@@ -1,7 +1,8 @@
 """Hugging Face's logits of the tiny llamas, kept beside the tests so that comparing with them needs no torch.
 
 ``python -m tests.make_goldens`` writes ``tests/golden/llama/*.npz`` (float32) and ``llama.json`` with configs, seeds
-and versions, and says how far the new numbers are from the old ones.
+and versions, and says how far the new numbers are from the old ones. ``smollm2-135m`` among the names makes a few
+hundred logits of the built-in model as well (its weights are fetched if they are not here).
 
 Rows are run one by one and without padding. That is the oracle for padded batches too: Hugging Face's own padded
 batches are not always equal to their rows.
@@ -10,6 +11,7 @@ batches are not always equal to their rows.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +25,13 @@ from tests.cases import CASES, Case
 
 GOLDEN = Path(__file__).parent / "golden" / "llama"
 RECORD = GOLDEN.with_suffix(".json")
+SMOLLM2 = "smollm2-135m"
+SMOLLM2_GOLDEN = Path(__file__).parent / "golden" / SMOLLM2
+SMOLLM2_ROW = [504, 3575, 282, 4649, 314]
+"""``The capital of France is``."""
+SMOLLM2_DECODE = [7042, 30, 198]
+SMOLLM2_STEP = 997
+"""Every so many logits of a row are kept: 50 of 49,152."""
 
 
 def hugging_face(config: Mapping[str, Any], weights: Mapping[str, np.ndarray]) -> Any:
@@ -30,7 +39,8 @@ def hugging_face(config: Mapping[str, Any], weights: Mapping[str, np.ndarray]) -
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    model = LlamaForCausalLM(LlamaConfig.from_dict({**config, "attn_implementation": "sdpa"}))
+    words = copy.deepcopy(dict(config))  # its reader writes into nested values
+    model = LlamaForCausalLM(LlamaConfig.from_dict({**words, "attn_implementation": "sdpa"}))
     model = model.to(torch.float32).eval()
     state = {name: torch.from_numpy(np.array(array)) for name, array in weights.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -61,6 +71,40 @@ def case_logits(case: Case) -> dict[str, np.ndarray]:
     for b, (row, decode) in enumerate(zip(case.rows, case.decode, strict=True)):
         found[f"prefill.{b}"], found[f"decode.{b}"] = row_logits(model, row, decode)
     return found
+
+
+def smollm2_logits() -> dict[str, np.ndarray]:
+    """``prefill`` and ``decode`` of SmolLM2: Hugging Face's model with the weights that the workbench opens."""
+    from workbench.config.resolve import resolve
+    from workbench.weights.load import open_weights
+
+    source = resolve(SMOLLM2)
+    weights = {name: tensor.numpy() for name, tensor in open_weights(source).items()}
+    model = hugging_face(source.hf, weights)
+    prefill, decode = row_logits(model, SMOLLM2_ROW, SMOLLM2_DECODE)
+    return {"prefill": prefill, "decode": decode}
+
+
+def smollm2_golden() -> dict[str, np.ndarray]:
+    """The stored part of :func:`smollm2_logits`."""
+    with np.load(SMOLLM2_GOLDEN.with_suffix(".npz")) as file:
+        return {key: file[key] for key in file.files}
+
+
+def _write_smollm2() -> str:
+    new = {key: logits[:, ::SMOLLM2_STEP] for key, logits in smollm2_logits().items()}
+    path = SMOLLM2_GOLDEN.with_suffix(".npz")
+    before = difference(smollm2_golden(), new) if path.exists() else "new"
+    if before != "unchanged":
+        np.savez(path, **new)
+    values = {"versions": versions(), "row": SMOLLM2_ROW, "decode": SMOLLM2_DECODE, "step": SMOLLM2_STEP}
+    SMOLLM2_GOLDEN.with_suffix(".json").write_text(json.dumps(values, indent=1) + "\n", "utf-8")
+    return before
+
+
+def versions() -> dict[str, str]:
+    """What made the numbers."""
+    return {name: metadata.version(name) for name in ("torch", "transformers", "numpy")}
 
 
 def golden(name: str) -> dict[str, np.ndarray]:
@@ -98,15 +142,14 @@ def _write(case: Case) -> str:
 
 
 def main(names: Sequence[str] | None = None) -> int:
-    """Write the goldens of the named cases (all without names)."""
+    """Write the goldens of the named cases (the tiny ones without names)."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", nargs="*", choices=[[], *CASES], help="cases to make; all without")
+    parser.add_argument("case", nargs="*", choices=[[], *CASES, SMOLLM2], help="cases to make; the tiny ones without")
     chosen = parser.parse_args(names).case or list(CASES)
     GOLDEN.mkdir(parents=True, exist_ok=True)
     for name in chosen:
-        print(f"{name:14s} {_write(CASES[name])}", file=sys.stderr)
-    versions = {name: metadata.version(name) for name in ("torch", "transformers", "numpy")}
-    values = {"versions": versions, "cases": {name: description(case) for name, case in CASES.items()}}
+        print(f"{name:14s} {_write_smollm2() if name == SMOLLM2 else _write(CASES[name])}", file=sys.stderr)
+    values = {"versions": versions(), "cases": {name: description(case) for name, case in CASES.items()}}
     RECORD.write_text(json.dumps(values, indent=1) + "\n", "utf-8")
     return 0
 

@@ -15,7 +15,7 @@ from onnx_ir.passes import common
 
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import Diagnostic, FusionError, LegalityError, WorkbenchError, unknown
-from workbench.passes.cleanup import cleanup
+from workbench.passes.cleanup import cleanup, in_order
 from workbench.passes.fold import fold
 from workbench.passes.legality import legality
 from workbench.rules import RULES
@@ -117,11 +117,11 @@ def compute_dtype(model: ir.Model) -> ir.DataType | None:
 def run_plan(model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused_inputs: bool = False) -> Optimized:
     """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only."""
     seconds: dict[str, float] = {}
-    with _timed(seconds, "clone"):
+    with _timed(seconds, "clone"), in_order(model) as diagnostics:
         clone = model.clone()
     before = len(clone.graph)
     with _timed(seconds, "cleanup"):
-        diagnostics = cleanup(clone)
+        diagnostics += cleanup(clone)
     with _timed(seconds, "rules"):
         rules = _apply_all(clone, steps)
     with _timed(seconds, "fold"):

@@ -12,7 +12,7 @@ from onnxscript import nn
 from workbench.config.parts import AnyConfig
 from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider
-from workbench.errors import UnsupportedError
+from workbench.errors import Diagnostic, UnsupportedError
 from workbench.optimize import check, run_plan
 from workbench.package import Package
 from workbench.rules import RULES
@@ -82,8 +82,12 @@ class Recipe:
             reports=reports,
             padding=_contract(reports, padding),
             bind_report=bound,
-            diagnostics=tuple(d for report in reports.values() for d in report.diagnostics),
+            diagnostics=self._diagnostics(reports),
         )
+
+    def _diagnostics(self, reports: Mapping[str, OptimizationReport]) -> tuple[Diagnostic, ...]:
+        found = self.source.diagnostics if self.source is not None else ()
+        return (*found, *(d for report in reports.values() for d in report.diagnostics))
 
 
 def _contract(reports: Mapping[str, OptimizationReport], padding: Padding) -> Padding:

@@ -149,7 +149,10 @@ class ParitySummary:
             "verdict",
             "note",
         ]
-        return block("Parity, errors rounded up to decades", table(columns, [g.cells() for g in self.rows]))
+        rows = [group.cells() for group in self.rows]
+        if not any(row[-1] for row in rows):  # no notes: no column for them
+            columns, rows = columns[:-1], [row[:-1] for row in rows]
+        return block("Parity, errors rounded up to decades", table(columns, rows))
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:

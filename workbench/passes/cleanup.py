@@ -124,7 +124,7 @@ def _name_nodes(model: ir.Model) -> tuple[Diagnostic, ...]:
         taken.add(node.name)
     if not shared:
         return ()
-    text = f"{shared} nodes had the name of another and were renamed"
+    text = f"nodes shared a name, which ONNX Runtime refuses; renamed: {shared}"
     return (Diagnostic("cleanup.renamed", "info", text),)
 
 

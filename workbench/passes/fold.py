@@ -15,7 +15,7 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from workbench.types import WB_DOMAIN
-from workbench.weights.lazy import derived
+from workbench.weights.lazy import derived, transposed
 
 Array = npt.NDArray[Any]
 Compute = Callable[[list[Array]], Array]
@@ -52,7 +52,9 @@ def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
     folded = ir.Value(name=name, shape=ir.Shape(shape), type=inputs[0].type)
     tensors = [v.const_value for v in inputs]
     if all(tensor is not None for tensor in tensors):
-        folded.const_value = _tensor(name, inputs[0], shape, tensors, compute)
+        whole = [tensor for tensor in tensors if tensor is not None]
+        matrix = node.op_type == "Transpose" and len(shape) == 2
+        folded.const_value = transposed(whole[0], name) if matrix else _tensor(name, shape, whole, compute)
     graph.initializers.add(folded)
     ir.convenience.replace_all_uses_with(out, folded)
     graph.remove(node, safe=True)
@@ -61,12 +63,9 @@ def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
 
 
 def _tensor(
-    name: str, like: ir.Value, shape: Sequence[int], tensors: Sequence[ir.TensorProtocol | None], compute: Compute
+    name: str, shape: Sequence[int], tensors: Sequence[ir.TensorProtocol], compute: Compute
 ) -> ir.TensorProtocol:
-    def make() -> Array:
-        return compute([tensor.numpy() for tensor in tensors if tensor is not None])
-
-    return derived(name, like.dtype or ir.DataType.FLOAT, shape, make)
+    return derived(name, tensors[0].dtype, shape, lambda: compute([tensor.numpy() for tensor in tensors]))
 
 
 def _rank(value: ir.Value) -> int | None:

@@ -107,7 +107,7 @@ def _why_not(
 ) -> str:
     """Why a rule has no place in the plan; empty if it has one."""
     if role not in rule.roles:
-        return f"not for a {role} graph"
+        return f"not for graphs of the role {role}"
     forbidden = _forbidden(rule, facts, dtype, handled)
     if rule.stage is Stage.LOWER and not forbidden:
         return "nothing it removes has to go"

@@ -108,11 +108,13 @@ def _diagnostics(package: Any) -> str:
 
 def _inputs_outputs(package: Any) -> str:
     models = _models(package)
-    rows = [row for role, model in models.items() for row in _values(role if len(models) > 1 else "", model)]
-    return f"<details><summary>Inputs and outputs</summary>{wide(table(_COLUMNS, rows))}</details>" if rows else ""
-
-
-_COLUMNS = ["model", "direction", "name", "dtype", "shape", "values"]
+    columns = ["direction", "name", "dtype", "shape", "values"]
+    if len(models) == 1:
+        rows = _values(next(iter(models.values())))
+    else:
+        columns = ["model", *columns]
+        rows = [[role, *row] for role, model in models.items() for row in _values(model)]
+    return f"<details><summary>Inputs and outputs</summary>{wide(table(columns, rows))}</details>" if rows else ""
 
 
 def _models(package: Any) -> Mapping[str, ir.Model]:
@@ -123,7 +125,7 @@ def _models(package: Any) -> Mapping[str, ir.Model]:
     return {"": package.model} if isinstance(getattr(package, "model", None), ir.Model) else {}
 
 
-def _values(role: str, model: ir.Model) -> list[list[object]]:
+def _values(model: ir.Model) -> list[list[object]]:
     """Inputs and outputs; the caches of all layers share a row."""
     groups: dict[tuple[str, str, str, str], list[str]] = {}
     for direction, values in (("input", model.graph.inputs), ("output", model.graph.outputs)):
@@ -134,7 +136,7 @@ def _values(role: str, model: ir.Model) -> list[list[object]]:
             key = (direction, kind.replace("**", "*"), dtype, _shape(value))
             groups.setdefault(key, []).append(name)
     return [
-        [role, direction, fold_names(names), dtype, shape, len(names)]
+        [direction, fold_names(names), dtype, shape, len(names)]
         for (direction, _, dtype, shape), names in groups.items()
     ]
 

@@ -26,7 +26,7 @@ PAGE = 4096
 """Tensors of a page or more begin on a page, so that a reader can map them (the ONNX external data format asks
 for it; ONNX Runtime rounds down by itself)."""
 _SMALL = 64  # the rest keeps to cache lines
-_WAITING = 32
+_WAITING = 16
 _FLUSH_BYTES = 32 << 20
 _PADDING = bytes(PAGE)
 _POSITIONED = hasattr(os, "pwrite")

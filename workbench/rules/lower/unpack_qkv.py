@@ -16,16 +16,25 @@ def rewrite(site: Site) -> Rewrite:
     """Cut the last axis into the query heads, the key heads and the value heads."""
     node = site.node
     packed = required(node, 0)
-    heads, kv_heads, width = attr(node, "num_heads", 0), attr(node, "kv_num_heads", 0), last_dim(packed)
-    if not heads or not kv_heads or width is None or width % (heads + 2 * kv_heads):
-        raise Refusal(f"{heads} + 2 x {kv_heads} heads do not divide a packed width of {width}", kind="unmatched")
-    size = width // (heads + 2 * kv_heads)
+    heads, kv_heads = attr(node, "num_heads", 0), attr(node, "kv_num_heads", 0)
+    size = _head_size(node, heads + 2 * kv_heads)
     widths = [heads * size, kv_heads * size, kv_heads * size]
-    dtype, leading = packed.dtype or site.dtype, list(packed.shape[:-1]) if packed.shape is not None else [None, None]
+    dtype = packed.dtype or required(node, 3).dtype or site.dtype
+    leading = list(packed.shape[:-1]) if packed.shape is not None else [None, None]
     sizes = new(CONSTANT, [], like=[(ir.DataType.INT64, [3])], value=ir.tensor(np.array(widths, np.int64)))
     split = new(SPLIT, [packed, sizes.outputs[0]], like=[(dtype, [*leading, w]) for w in widths], axis=-1)
     gqa = new(GQA, [*split.outputs, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
     return Rewrite([sizes, split, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
+
+
+def _head_size(node: ir.Node, heads: int) -> int:
+    """From the packed width; where nobody wrote that down, from the cache."""
+    width, cached = last_dim(node.inputs[0]), last_dim(value_in(node, 3))
+    if width is None and cached:
+        return cached
+    if not heads or width is None or width % heads:
+        raise Refusal(f"{heads} query, key and value heads do not divide a packed width of {width}", kind="unmatched")
+    return width // heads
 
 
 def _is_packed(node: ir.Node) -> bool:
