@@ -32,7 +32,7 @@ def test_rope_is_taken_in(changes: dict[str, float], given: dict[str, int]) -> N
         found = {name: attribute.value for name, attribute in node.attributes.items()}
         assert found == {
             "num_heads": of.num_attention_heads, "kv_num_heads": of.num_key_value_heads,
-            "scale": pytest.approx(of.scale), "do_rotary": 1, "rotary_interleaved": 0,
+            "scale": pytest.approx(of.scale(0)), "do_rotary": 1, "rotary_interleaved": 0,
         }  # fmt: skip
     assert _valid_distance(model, after, feeds(of, **given)) <= 1e-5
 

@@ -100,18 +100,37 @@ def test_every_layer_of_a_llama() -> None:
     assert distance(model, after, feeds(of, past=0)) <= 1e-5
 
 
+@pytest.mark.parametrize("mask", [True, False])
+@pytest.mark.parametrize("kv_heads", [1, 2, 4])
+def test_without_a_cache(mask: bool, kv_heads: int) -> None:
+    """As in an encoder: keys and values are the new ones, and there is one output."""
+    call = "(q, k, v, mask)" if mask else "(q, k, v)"
+    model = parsed(f"""<ir_version: 10, opset_import: ["" : 24]>
+      g (float[b, s, {H * D}] q, float[b, s, {kv_heads * D}] k, float[b, s, {kv_heads * V}] v, bool[b, 1, s, s] mask)
+        => (float[b, s, {H * V}] y) {{ y = Attention <q_num_heads = {H}, kv_num_heads = {kv_heads}> {call} }}""")
+    after, report = applied(model, "lower/attention")
+    assert (report.applied, report.misses) == (1, ())
+    seen = RNG.random((B, 1, S, S)) < 0.6
+    seen[..., 0] = True
+    assert distance(model, after, arrays(seen, kv_heads)) <= 1e-5
+
+
+def test_a_cache_without_a_mask() -> None:
+    model = graph(call="(q, k, v, , past_k, past_v)")
+    after, report = applied(model, "lower/attention")
+    assert report.applied == 1
+    assert distance(model, after, arrays(CAUSAL)) <= 1e-5
+
+
 NEAR_MISSES = {
     "query of four axes": (
-        {"query": f"float[b, {H}, s, {D}]"}, "only a query [B, S, H*D] with a cache is lowered",
+        {"query": f"float[b, {H}, s, {D}]"},
+        "only a query [B, S, H*D] is lowered, with a whole cache or none",
     ),
-    "no cache": (
-        {"call": "(q, k, v, mask)", "outputs": "y, present_k, present_v"},
-        "only a query [B, S, H*D] with a cache is lowered",
+    "half a cache": (
+        {"call": "(q, k, v, mask, past_k)"}, "only a query [B, S, H*D] is lowered, with a whole cache or none",
     ),
     "mask of two axes": ({"mask": "bool[s, t]"}, "only a mask of four axes and of known dtype is lowered"),
-    "no mask": (
-        {"call": "(q, k, v, , past_k, past_v)"}, "only a mask of four axes and of known dtype is lowered",
-    ),
     "causal": (
         {"attributes": ", is_causal = 1"}, "is_causal, nonpad_kv_seqlen or used scores are not lowered",
     ),

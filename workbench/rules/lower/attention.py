@@ -70,7 +70,7 @@ def _check(node: ir.Node) -> None:
     mask = value_in(node, 3)
     if rank(node.inputs[0]) != 3 or (value_in(node, 4) is None) != (value_in(node, 5) is None):
         raise Refusal("only a query [B, S, H*D] is lowered, with a whole cache or none", kind="unmatched")
-    if mask is None or rank(mask) != 4 or mask.dtype is None:
+    if mask is not None and (rank(mask) != 4 or mask.dtype is None):
         raise Refusal("only a mask of four axes and of known dtype is lowered", kind="unmatched")
     if attr(node, "is_causal", 0) or outputs_used(node, 3) or value_in(node, 6) is not None:
         raise Refusal("is_causal, nonpad_kv_seqlen or used scores are not lowered", kind="unmatched")
@@ -82,9 +82,6 @@ def _grown(ops: _Ops, node: ir.Node, index: int, heads: int, size: int) -> ir.Va
     B, S = _leading(x)
     x_BSKD = ops.add("Reshape", [x, ops.ints(0, 0, heads, size)], [B, S, heads, size])
     x_BKSD = ops.add("Transpose", [x_BSKD], [B, heads, S, size], perm=[0, 2, 1, 3])
-    if past is None:
-        return x_BKSD
-    present = node.outputs[index]
     if past is None:
         return x_BKSD
     present = node.outputs[index]
