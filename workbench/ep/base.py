@@ -31,7 +31,8 @@ Confidence = Literal["measured", "recorded", "documented"]
 class Kernel:
     """What a provider has for one operator: the dtypes, and the features somebody saw working.
 
-    ``has`` is a whitelist (``rules.features`` says when a node asks for one): silence means no. ``checked`` is the ISO date on which the source was looked at.
+    ``has`` is a whitelist (``rules.features`` says when a node asks for one): silence means no. ``checked`` is the ISO
+    date on which the source was looked at.
     """
 
     dtypes: frozenset[ir.DataType]

@@ -95,7 +95,8 @@ def _problems(record: ExecutionProvider) -> Iterator[str]:
 
 
 def _kernel_problems(record: ExecutionProvider) -> Iterator[str]:
-    for use, fact in record.kernels.items():
+    given: list[tuple[object, object]] = list(record.kernels.items())
+    for use, fact in given:
         if not isinstance(use, OpId) or not isinstance(fact, Kernel):
             yield f"kernels maps OpId to Kernel; found {use!r}: {fact!r}"
             continue
@@ -105,9 +106,8 @@ def _kernel_problems(record: ExecutionProvider) -> Iterator[str]:
             yield f"the fact about {use} names no source"
         if use in record.forbidden and fact.dtypes:
             yield f"{use} is forbidden and has a kernel"
-    for use in record.forbidden:
-        if not isinstance(use, OpId):
-            yield f"forbidden holds OpId; found {use!r}"
+    forbidden: list[object] = list(record.forbidden)
+    yield from (f"forbidden holds OpId; found {use!r}" for use in forbidden if not isinstance(use, OpId))
 
 
 _OURS = tuple(_EPS.values())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Mapping
 from typing import Protocol
 
 import onnx_ir as ir
 
 from workbench.errors import Diagnostic
 from workbench.rules.features import uses
-from workbench.types import OpId, dtype_word
+from workbench.types import FLOAT_DTYPES, OpId, dtype_word
 
 
 class Facts(Protocol):
@@ -21,6 +22,8 @@ class Facts(Protocol):
     def domains(self) -> frozenset[str]: ...
     @property
     def forbidden(self) -> frozenset[OpId]: ...
+    @property
+    def kernels(self) -> Mapping[OpId, object]: ...
     @property
     def falls_back(self) -> bool: ...
     @property
@@ -53,8 +56,10 @@ def _problem(node: ir.Node, facts: Facts, functions: set[str]) -> tuple[str, str
         return None  # it has a body
     floats = (v.dtype for v in node.inputs if v is not None and v.dtype is not None)
     dtype = next((d for d in floats if d.is_floating_point()), None)
-    if dtype is None:
-        return None
+    if dtype is None or dtype not in FLOAT_DTYPES.values():
+        return None  # facts are about these
+    if use.domain and use not in facts.kernels:
+        return "legality.unknown-kernel", f"nothing is recorded about {use}"
     if not facts.runs(use, dtype):
         return "legality.no-kernel", f"{use} has no kernel in {dtype_word(dtype)}"
     lacking = sorted(asked.feature for asked in uses(node) if not facts.runs(asked, dtype))
@@ -63,10 +68,16 @@ def _problem(node: ir.Node, facts: Facts, functions: set[str]) -> tuple[str, str
     return None
 
 
+_HINTS = {
+    "legality.no-kernel": "The node is left to the CPU provider, at the cost of copies.",
+    "legality.unknown-kernel": "The provider may run it, or leave it to the CPU provider.",
+}
+
+
 def _diagnostic(code: str, text: str, nodes: list[str], facts: Facts) -> Diagnostic:
-    falls_back = code == "legality.no-kernel" and facts.falls_back
+    falls_back = code in _HINTS and facts.falls_back
     where = nodes[0] if len(nodes) == 1 else f"{nodes[0]} and {len(nodes) - 1} more"
-    hint = "The node is left to the CPU provider, at the cost of copies." if falls_back else ""
+    hint = _HINTS[code] if falls_back else ""
     return Diagnostic(code, "warning" if falls_back else "error", f"{facts.name}: {text}", where, hint)
 
 

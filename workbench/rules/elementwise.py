@@ -26,14 +26,12 @@ def _same(x: Array) -> Array:
     return x
 
 
-_OPS: Mapping[OpId, Callable[..., Array]] = {
-    OpId(name): function
-    for name, function in {
-        "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Pow": np.power, "Neg": np.negative,
-        "Sqrt": np.sqrt, "Reciprocal": np.reciprocal, "Tanh": np.tanh, "Erf": np.vectorize(math.erf, otypes=[float]),
-        "Identity": _same, "Cast": _same, "Sum": lambda *x: sum(x[1:], x[0]),
-    }.items()
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Pow": np.power, "Neg": np.negative,
+    "Sqrt": np.sqrt, "Reciprocal": np.reciprocal, "Tanh": np.tanh, "Erf": np.vectorize(math.erf, otypes=[float]),
+    "Identity": _same, "Cast": _same, "Sum": lambda *x: sum(x[1:], x[0]),
 }  # fmt: skip
+_OPS = {OpId(name): function for name, function in _FUNCTIONS.items()}
 
 
 def evaluate(value: ir.Value, known: Mapping[ir.Value, Array], depth: int = DEPTH) -> Array | None:

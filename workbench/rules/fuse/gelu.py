@@ -46,21 +46,37 @@ class _Reading:
 
 
 def rewrite(site: Site) -> Rewrite:
-    """Replace the reading that is Gelu; refuse with the closest one that is not."""
+    """Replace every reading that is Gelu (two may share one Tanh); refuse with the closest that is not."""
     node = site.node
     approximate, wanted = FORMULAS[use_of(node)]
-    best = min(_readings(node), key=lambda reading: reading.error(wanted))
+    readings = _readings(node)
+    best = min(readings, key=lambda reading: reading.error(wanted))
     limit = TOLERANCE.get(best.end.dtype or site.dtype, 2e-6)
     if best.error(wanted) > limit:
         raise Refusal(_difference(best.found, wanted))
     if opset(site.model) < GELU_OPSET:
         raise Refusal(f"the graph is of opset {opset(site.model)}, and the standard has Gelu from {GELU_OPSET} on")
-    if best.start.dtype != best.end.dtype:
-        raise Refusal(f"its input is {best.start.dtype}, its result {best.end.dtype}")
-    if widens(best.end, best.start):
+    found = _first_ends([reading for reading in readings if reading.error(wanted) <= limit])
+    for reading in found:
+        _check_types(reading)
+    made = [new(GELU, [r.start], like=[r.end], approximate=approximate) for r in found]
+    return Rewrite(made, {r.end: gelu.outputs[0] for r, gelu in zip(found, made, strict=True)})
+
+
+def _first_ends(readings: list[_Reading]) -> list[_Reading]:
+    """One reading for each result; none for what is only a copy of a result before it."""
+    kept: dict[ir.Value, _Reading] = {}
+    for reading in readings:
+        if not any(evaluate(reading.end, {end: PROBES}) is not None for end in kept):
+            kept[reading.end] = reading
+    return list(kept.values())
+
+
+def _check_types(reading: _Reading) -> None:
+    if reading.start.dtype != reading.end.dtype:
+        raise Refusal(f"its input is {reading.start.dtype}, its result {reading.end.dtype}")
+    if widens(reading.end, reading.start):
         raise Refusal("a constant gives the result more axes than its input has", kind="unmatched")
-    made = new(GELU, [best.start], like=[best.end], approximate=approximate)
-    return Rewrite([made], {best.end: made.outputs[0]})
 
 
 def _difference(found: Array, wanted: Array) -> str:

@@ -145,7 +145,7 @@ def _differs(query: ir.Node, key: ir.Node, positions: ir.Value) -> str:
 
 
 def _grows(table: ir.Value | None) -> bool:
-    """Whether a table has only as many rows as the largest position needs: fewer than slots, where all rows are padded."""
+    """Whether a table has only as many rows as the largest position needs: too few where all rows are padded."""
     cast = made_by(table, CAST)
     return made_by(cast.inputs[0] if cast else table, DYNAMIC_ROPE_TABLES) is not None
 

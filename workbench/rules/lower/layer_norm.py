@@ -14,7 +14,7 @@ LAYER_NORM = OpId("LayerNormalization")
 
 
 def rewrite(site: Site) -> Rewrite:
-    """``(x - mean) / sqrt(variance + epsilon) * scale + bias``; mean and inverse deviation where somebody reads them."""
+    """``(x - mean) / sqrt(variance + epsilon) * scale + bias``, and the statistics where somebody reads them."""
     node = site.node
     x, axis = required(node, 0), attr(node, "axis", -1)
     check(x, axis, attr(node, "stash_type", 1))
