@@ -1,33 +1,31 @@
-"""Tokenizer files out of GGUF metadata, as a Hugging Face folder: byte-level BPE only.
+"""Tokenizer files out of GGUF metadata, as a Hugging Face folder: byte-level BPE and SentencePiece BPE.
 
 ``tokenizers.Tokenizer.from_file`` and ``transformers.AutoTokenizer.from_pretrained`` both read what is
-written. Source: the pre-tokenizer names and their regular expressions are llama.cpp's (``src/llama-vocab.cpp``).
+written. Source: llama.cpp ``src/llama-vocab.cpp`` (names of kinds and pre-tokenizers, what an absent field means).
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.config import gguf_bytelevel as bytelevel
+from workbench.config import gguf_sentencepiece as sentencepiece
 from workbench.config.files import cache_dir, reason, sync_file, sync_folder, temporary_folder
 from workbench.config.gguf_reader import GgufFile
+from workbench.config.gguf_tokens import add_post_processor, add_tokens, prefix_space
 from workbench.errors import Diagnostic
 
-_LAYOUT = 1  # raise it when the files written for the same metadata change
-_CONTROL, _USER_DEFINED = 3, 4
+_LAYOUT = 2  # raise it when the files written for the same metadata change
 _WORDS = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
-_LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-_DIGITS_FIRST = ("smollm", "starcoder", "refact", "command-r")
-_GPT2 = ("default", "gpt-2")
-_LLAMA3_NAMES = ("llama3", "llama-v3", "llama-bpe")
-PRE_TOKENIZERS = (*_DIGITS_FIRST, *_GPT2, *_LLAMA3_NAMES)
-"""Values of ``tokenizer.ggml.pre`` that are understood."""
+_BUILDERS: dict[str, tuple[Callable[[Mapping[str, Any]], str], Callable[[Mapping[str, Any]], Any]]] = {
+    "gpt2": (bytelevel.unsupported, bytelevel.build),
+    "llama": (sentencepiece.unsupported, sentencepiece.build),
+}
+"""By ``tokenizer.ggml.model``: what is wrong with the metadata (empty if nothing), and the tokenizer."""
 
 
 def tokenizer_folder(file: GgufFile, config: Mapping[str, Any]) -> tuple[Path | None, Diagnostic | None]:
@@ -61,19 +59,15 @@ def _without(file: GgufFile, why: str) -> Diagnostic:
 
 def _unsupported(meta: Mapping[str, Any]) -> str:
     """Why no tokenizer can be made of the metadata; empty if one can."""
-    model, pre = meta.get("tokenizer.ggml.model"), meta.get("tokenizer.ggml.pre", "default")
-    if model != "gpt2":
-        return f"its kind is {model!r}; understood is 'gpt2' (byte-level BPE)"
-    if pre not in PRE_TOKENIZERS:
-        return f"its pre-tokenizer is {pre!r}; understood are {', '.join(PRE_TOKENIZERS)}"
-    tokens, merges = meta.get("tokenizer.ggml.tokens"), meta.get("tokenizer.ggml.merges")
-    if not isinstance(tokens, list) or not isinstance(merges, list):
-        return "tokens or merges are missing"
+    model, tokens = meta.get("tokenizer.ggml.model"), meta.get("tokenizer.ggml.tokens")
+    if model not in _BUILDERS:
+        known = "'gpt2' (byte-level BPE) and 'llama' (SentencePiece BPE)"
+        return f"its kind is {model!r}; understood are {known}"
+    if not isinstance(tokens, list):
+        return "its tokens are missing"
     if len(set(tokens)) != len(tokens):
         return "its vocabulary holds a token twice"
-    if any(len(merge.split(" ")) != 2 for merge in merges):
-        return "a merge is not a pair of tokens"
-    return ""
+    return _BUILDERS[model][0](meta)
 
 
 def tokenizer_files(file: GgufFile, config: Mapping[str, Any]) -> dict[str, str]:
@@ -91,65 +85,20 @@ def tokenizer_files(file: GgufFile, config: Mapping[str, Any]) -> dict[str, str]
 
 
 def build_tokenizer(meta: Mapping[str, Any]) -> Any:
-    """The ``tokenizers.Tokenizer`` of byte-level BPE metadata that :func:`tokenizer_folder` accepts."""
-    from tokenizers import Tokenizer, decoders, models
-
-    tokens: list[str] = meta["tokenizer.ggml.tokens"]
-    merges = [tuple(merge.split(" ")) for merge in meta["tokenizer.ggml.merges"]]
-    pre = meta.get("tokenizer.ggml.pre", "default")
-    vocab = {token: index for index, token in enumerate(tokens)}
-    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, ignore_merges=pre in _LLAMA3_NAMES))
-    tokenizer.pre_tokenizer = _pre_tokenizer(pre, bool(meta.get("tokenizer.ggml.add_space_prefix", False)))
-    tokenizer.decoder = decoders.ByteLevel()
-    _add_tokens(tokenizer, tokens, meta.get("tokenizer.ggml.token_type", ()))
-    _add_post_processor(tokenizer, meta, tokens)
+    """The ``tokenizers.Tokenizer`` of metadata that :func:`tokenizer_folder` accepts."""
+    tokenizer = _BUILDERS[meta["tokenizer.ggml.model"]][1](meta)
+    add_tokens(tokenizer, meta)
+    add_post_processor(tokenizer, meta)
     return tokenizer
-
-
-def _pre_tokenizer(pre: str, prefix: bool) -> Any:
-    from tokenizers import Regex, pre_tokenizers
-
-    if pre in _LLAMA3_NAMES:
-        split = pre_tokenizers.Split(Regex(_LLAMA3), "isolated")
-        return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=prefix, use_regex=False)])
-    level = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
-    if pre in _DIGITS_FIRST:
-        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), level])
-    return level
-
-
-def _add_tokens(tokenizer: Any, tokens: list[str], kinds: Any) -> None:
-    """Control tokens are special; user-defined ones are matched whole but kept when decoding."""
-    from tokenizers import AddedToken
-
-    for token, kind in zip(tokens, kinds, strict=False):
-        if kind == _CONTROL:
-            tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False)])
-        elif kind == _USER_DEFINED:
-            tokenizer.add_tokens([AddedToken(token, normalized=False)])
-
-
-def _add_post_processor(tokenizer: Any, meta: Mapping[str, Any], tokens: list[str]) -> None:
-    from tokenizers import processors
-
-    bos, eos = (meta.get(f"tokenizer.ggml.{word}_token_id") for word in ("bos", "eos"))
-    first = [tokens[bos]] if meta.get("tokenizer.ggml.add_bos_token") and bos is not None else []
-    last = [tokens[eos]] if meta.get("tokenizer.ggml.add_eos_token") and eos is not None else []
-    if first or last:
-        ids = [(tokens[i], i) for i in (bos, eos) if i is not None]
-        second = [f"{part}:1" for part in (*first, "$B", *last)]
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single=[*first, "$A", *last], pair=[*first, "$A", *last, *second], special_tokens=ids
-        )
 
 
 def _tokenizer_config(meta: Mapping[str, Any]) -> dict[str, Any]:
     tokens = meta["tokenizer.ggml.tokens"]
     config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "add_prefix_space": bool(meta.get("tokenizer.ggml.add_space_prefix", False)),
+        "add_prefix_space": prefix_space(meta),
         "clean_up_tokenization_spaces": False,
-        "model_max_length": meta.get("llama.context_length"),
+        "model_max_length": meta.get(f"{meta.get('general.architecture')}.context_length"),
         "chat_template": meta.get("tokenizer.chat_template"),
     }
     for word, key in _WORDS.items():

@@ -240,7 +240,7 @@ def test_bos_and_eos_where_the_metadata_ask(tmp_path: Path) -> None:
         ({"tokenizer.ggml.merges": ["t h e"]}, "a merge is not a pair"),
         ({"tokenizer.ggml.merges": ["t zz"]}, "refuses its vocabulary"),
         ({"tokenizer.ggml.tokens": ["a", "a"]}, "holds a token twice"),
-        ({"tokenizer.ggml.tokens": None}, "tokens or merges are missing"),
+        ({"tokenizer.ggml.tokens": None}, "tokens are missing"),
     ],
 )
 def test_tokenizers_that_cannot_be_made(tmp_path: Path, meta: dict[str, Any], part: str) -> None:
