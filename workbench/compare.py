@@ -99,7 +99,7 @@ class Comparison(Mapping[str, "Package"]):
 
     def _rows(self) -> list[list[Any]]:
         return [
-            [name, p.report.dtype, _nodes(_only(p.generic)), _nodes(p.model), p.padding, ", ".join(p.report.dropped_inputs)]
+            [name, p.report.dtype, *_both(p), p.padding, ", ".join(p.report.dropped_inputs)]
             for name, p in self.items()
         ]  # fmt: skip
 
@@ -118,6 +118,10 @@ def _nodes(model: ir.Model) -> int:
     from workbench.analysis.histogram import histogram
 
     return histogram(model).total
+
+
+def _both(package: Package) -> tuple[int, int]:
+    return _nodes(_only(package.generic)), _nodes(package.model)
 
 
 def _only(models: Mapping[str, ir.Model]) -> ir.Model:
