@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from workbench.runtime.ort_cpu import SessionSettings
 
 
+COLUMNS = ["execution_provider", "dtype", "generic_nodes", "nodes", "padding", "dropped_inputs"]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison(Mapping[str, "Package"]):
     """Packages of one model by execution provider, and the generic graph (float32) that they come from.
@@ -89,24 +92,40 @@ class Comparison(Mapping[str, "Package"]):
         return save_html(self, path, parity=parity)
 
     def to_frame(self) -> Any:
-        """A row per execution provider: dtype, nodes before and after, padding contract, dropped inputs."""
+        """A row per execution provider: dtype, nodes (bodies of functions counted), padding, dropped inputs."""
         import pandas as pd
 
-        rows = [
-            [name, r.dtype, r.nodes_before, r.nodes_after, self[name].padding, ", ".join(r.dropped_inputs)]
-            for name, r in ((name, package.report) for name, package in self.items())
-        ]
-        columns = ["execution_provider", "dtype", "generic_nodes", "nodes", "padding", "dropped_inputs"]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(self._rows(), columns=COLUMNS)
+
+    def _rows(self) -> list[list[Any]]:
+        return [
+            [name, p.report.dtype, *_both(p), p.padding, ", ".join(p.report.dropped_inputs)]
+            for name, p in self.items()
+        ]  # fmt: skip
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{name} {p.report.dtype} {p.report.nodes_after} nodes" for name, p in self.items())
-        return f"Comparison({self.name}: generic {len(self.generic.graph)} nodes; {parts})"
+        parts = ", ".join(f"{name} {p.report.dtype} {_nodes(p.model)} nodes" for name, p in self.items())
+        return f"Comparison({self.name}: generic {_nodes(self.generic)} nodes; {parts})"
 
     def _repr_html_(self) -> str:
-        import html
+        from workbench.analysis.markup import block, table
 
-        return f"<div><p>{html.escape(repr(self))}</p>{self.to_frame().to_html(index=False, border=0)}</div>"
+        return block(f"{self.name}, generic: {_nodes(self.generic)} nodes", table(COLUMNS, self._rows()))
+
+
+def _nodes(model: ir.Model) -> int:
+    """As ``ops()`` counts them."""
+    from workbench.analysis.histogram import histogram
+
+    return histogram(model).total
+
+
+def _both(package: Package) -> tuple[int, int]:
+    return _nodes(_only(package.generic)), _nodes(package.model)
+
+
+def _only(models: Mapping[str, ir.Model]) -> ir.Model:
+    return next(iter(models.values()))
 
 
 def compare(
@@ -135,7 +154,7 @@ def compare(
     packages = {ep.name: recipe.package(ep, wanted or ep.default_dtype) for ep in eps}
     generic, _ = recipe.generic(ir.DataType.FLOAT)
     name = recipe.source.name if recipe.source else recipe.config.model_type
-    return Comparison(packages, next(iter(generic.values())), name)
+    return Comparison(packages, _only(generic), name)
 
 
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
