@@ -1,7 +1,8 @@
 """Reading elementwise arithmetic by evaluating it: what a few nodes compute, whatever their spelling.
 
 A formula has many spellings and only one graph of values. A value is evaluated in float64 as a function of another
-one, at given points, through operators that work entry by entry and constants of one entry.
+one, at given points, through operators that work entry by entry and constants of one entry. A Cast ends the walk, so
+all values on the way have one dtype.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _same(x: Array) -> Array:
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Pow": np.power, "Neg": np.negative,
     "Sqrt": np.sqrt, "Reciprocal": np.reciprocal, "Tanh": np.tanh, "Erf": np.vectorize(math.erf, otypes=[float]),
-    "Identity": _same, "Cast": _same, "Sum": lambda *x: sum(x[1:], x[0]),
+    "Identity": _same, "Sum": lambda *x: sum(x[1:], x[0]),
 }  # fmt: skip
 _OPS = {OpId(name): function for name, function in _FUNCTIONS.items()}
 
@@ -53,17 +54,26 @@ def evaluate(value: ir.Value, known: Mapping[ir.Value, Array], depth: int = DEPT
 
 def scalar(value: ir.Value) -> Array | None:
     """The one entry of a constant, as float64; None for constants of several, and for those without data."""
-    node = value.producer()
-    tensor: Any = value.const_value
-    if tensor is None and node is not None:
-        attribute = next(iter(node.attributes.values()), None)
-        tensor = attribute.value if attribute is not None else None
-    if isinstance(tensor, int | float):
-        return np.float64(tensor)  # type: ignore[return-value]
-    shape = getattr(tensor, "shape", None)
+    held = _held(value)
+    if isinstance(held, int | float):
+        return np.asarray(held, np.float64)
+    shape = getattr(held, "shape", None)
     if shape is None or math.prod(int(d) for d in shape) != 1:
         return None
-    return np.float64(tensor.numpy().astype(np.float64).reshape(()))  # type: ignore[return-value]
+    return held.numpy().astype(np.float64).reshape(())
+
+
+def _held(value: ir.Value) -> Any:
+    """The tensor of a constant, or the plain number of a Constant node."""
+    node = value.producer()
+    if value.const_value is not None or node is None:
+        return value.const_value
+    attribute = next(iter(node.attributes.values()), None)
+    return attribute.value if attribute is not None else None
+
+
+def _constant_axes(value: ir.Value) -> int:
+    return len(getattr(_held(value), "shape", ()) or ())
 
 
 def before(value: ir.Value | None) -> Iterator[ir.Value]:
@@ -91,7 +101,9 @@ def behind(value: ir.Value) -> Iterator[ir.Value]:
 
 def widens(end: ir.Value, start: ir.Value) -> bool:
     """Whether a constant on the way may have given the result more axes than ``start`` has."""
-    return rank(end) != rank(start) if rank(end) is not None and rank(start) is not None else _has_axes(end, start)
+    if rank(end) is not None and rank(start) is not None:
+        return rank(end) != rank(start)
+    return _has_axes(end, start)
 
 
 def _has_axes(end: ir.Value, start: ir.Value, depth: int = DEPTH) -> bool:
@@ -100,6 +112,6 @@ def _has_axes(end: ir.Value, start: ir.Value, depth: int = DEPTH) -> bool:
         return False
     for index in range(len(node.inputs)):
         x = value_in(node, index)
-        if x is not None and (rank(x) != 0 if is_constant(x) else _has_axes(x, start, depth - 1)):
+        if x is not None and (_constant_axes(x) if is_constant(x) else _has_axes(x, start, depth - 1)):
             return True
     return False

@@ -39,6 +39,11 @@ class _Reading:
     end: ir.Value
     found: Array
 
+    @property
+    def like(self) -> ir.Value:
+        """Whichever of the two says more about type and shape."""
+        return self.end if self.end.type is not None else self.start
+
     def error(self, wanted: Array) -> float:
         if not np.isfinite(self.found).all():
             return math.inf
@@ -51,15 +56,15 @@ def rewrite(site: Site) -> Rewrite:
     approximate, wanted = FORMULAS[use_of(node)]
     readings = _readings(node)
     best = min(readings, key=lambda reading: reading.error(wanted))
-    limit = TOLERANCE.get(best.end.dtype or site.dtype, 2e-6)
+    limit = TOLERANCE.get(best.like.dtype or site.dtype, 2e-6)
     if best.error(wanted) > limit:
         raise Refusal(_difference(best.found, wanted))
     if opset(site.model) < GELU_OPSET:
         raise Refusal(f"the graph is of opset {opset(site.model)}, and the standard has Gelu from {GELU_OPSET} on")
     found = _first_ends([reading for reading in readings if reading.error(wanted) <= limit])
-    for reading in found:
-        _check_types(reading)
-    made = [new(GELU, [r.start], like=[r.end], approximate=approximate) for r in found]
+    if any(widens(reading.end, reading.start) for reading in found):
+        raise Refusal("a constant gives the result more axes than its input has", kind="unmatched")
+    made = [new(GELU, [r.start], like=[r.like], approximate=approximate) for r in found]
     return Rewrite(made, {r.end: gelu.outputs[0] for r, gelu in zip(found, made, strict=True)})
 
 
@@ -70,13 +75,6 @@ def _first_ends(readings: list[_Reading]) -> list[_Reading]:
         if not any(evaluate(reading.end, {end: PROBES}) is not None for end in kept):
             kept[reading.end] = reading
     return list(kept.values())
-
-
-def _check_types(reading: _Reading) -> None:
-    if reading.start.dtype != reading.end.dtype:
-        raise Refusal(f"its input is {reading.start.dtype}, its result {reading.end.dtype}")
-    if widens(reading.end, reading.start):
-        raise Refusal("a constant gives the result more axes than its input has", kind="unmatched")
 
 
 def _difference(found: Array, wanted: Array) -> str:
