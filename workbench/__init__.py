@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.compare import Comparison, compare
     from workbench.components.decoder import CausalLM
     from workbench.config.model_config import ModelConfig, RopeConfig
-    from workbench.ep import execution_providers, get_ep
+    from workbench.ep import execution_providers, get_ep, register_ep
     from workbench.ep.base import ExecutionProvider, Kernel
     from workbench.errors import (
         ConfigError,
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from workbench.rules.report import Miss, OptimizationReport, RuleReport
     from workbench.runtime.generate import generate, run
     from workbench.runtime.ort_cpu import OrtCpuSession, SessionSettings
+    from workbench.support import support
     from workbench.widgets.netron import open_in_netron
     from workbench.widgets.panel import ComparePanel
+    from workbench.zoo import families
 
 _PLACES = {
     # make
@@ -79,6 +81,9 @@ _PLACES = {
     "ModelConfig": "config.model_config",
     "RopeConfig": "config.model_config",
     "execution_providers": "ep",
+    "register_ep": "ep",
+    "families": "zoo",
+    "support": "support",
     "get_ep": "ep",
     # sessions
     "OrtCpuSession": "runtime.ort_cpu",
@@ -105,7 +110,7 @@ __all__ = [
     "histogram", "open_in_netron", "ComparePanel",
     "Comparison", "FusionTable", "MissTable", "OpHistogram", "OpTable", "OptimizationReport", "Optimized", "Package",
     "ParityReport", "RuleReport", "Miss",
-    "CausalLM", "ExecutionProvider", "Kernel", "ModelConfig", "RopeConfig", "execution_providers", "get_ep",
+    "CausalLM", "ExecutionProvider", "Kernel", "ModelConfig", "RopeConfig", "execution_providers", "families", "get_ep", "register_ep", "support",
     "OrtCpuSession", "SessionSettings",
     "ConfigError", "Diagnostic", "ExecutionError", "FeedsError", "FusionError", "LegalityError", "ModelFileError",
     "OfflineError", "SaveError", "UnknownNameError", "UnsupportedError", "WeightsError", "WorkbenchError",

@@ -72,7 +72,7 @@ class ModelTable:
         return f"<div><p>{html.escape(repr(self))}</p>{self.to_frame().to_html(index=False, border=0, na_rep='')}</div>"
 
 
-def models() -> ModelTable:
+def families() -> ModelTable:
     """The families that ``build`` knows, each with its proof."""
     proofs = _read()
     return ModelTable(tuple(_family(spec.model_type, spec.task, proofs) for spec in SPECS))

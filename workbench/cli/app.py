@@ -201,6 +201,47 @@ def _write(path: Path, text: str) -> None:
     write_atomic(path, text.encode("utf-8"))
 
 
+@app.command(epilog="JSON: a list of {model_type, task, roles, proven: yes|stale|no, max_abs_diff, versions}.")
+def models(
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+    show_traceback: Traceback = False,
+) -> None:
+    """List the model families, and how far each is from Hugging Face where that was measured."""
+    with guarded(show_traceback):
+        from workbench.cli.document import to_json
+        from workbench.cli.tables import show_models
+        from workbench.zoo import families
+
+        table = families()
+        if as_json:
+            emit(to_json(table.to_dict()))
+        else:
+            show_models(console(), table)
+
+
+@app.command(epilog="JSON: {model, execution_provider, dtype, verdict, reasons, plan}.")
+def support(
+    model: Model,
+    ep: Annotated[str, typer.Option("--ep", metavar="EP", help="The execution provider asked about.")] = "cpu",
+    dtype: Dtype = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+    show_traceback: Traceback = False,
+) -> None:
+    """Say whether MODEL can be built for an execution provider, and with which notes. Exit status 1 when it is refused."""
+    with guarded(show_traceback):
+        from workbench.cli.document import to_json
+        from workbench.cli.tables import show_support
+        from workbench.support import support as ask
+
+        found = ask(model, ep, dtype)
+        if as_json:
+            emit(to_json(found.to_dict()))
+        else:
+            show_support(console(), found)
+    if found.verdict == "refused":
+        raise typer.Exit(FAILED)
+
+
 @app.command(epilog=DOCTOR_SCHEMA)
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,

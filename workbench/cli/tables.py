@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from workbench.analysis.parity_report import ParityReport
     from workbench.compare import Comparison
     from workbench.rules.report import OptimizationReport
+    from workbench.support import Support
+    from workbench.zoo import ModelTable
 
 
 def show_comparison(console: Console, comparison: Comparison, parity: ParityReport | None) -> None:
@@ -70,6 +72,23 @@ def show_report(console: Console, report: OptimizationReport) -> None:
     rows = [[r.rule, r.candidates, r.applied, len(r.misses), _because(why, r.rule)] for r in report.rules]
     title = f"{report.execution_provider} {report.dtype}: {report.nodes_before} -> {report.nodes_after} nodes"
     show(console, title, columns, rows)
+
+
+def show_models(console: Console, table: ModelTable) -> None:
+    """A row per family."""
+    rows = [
+        [f.model_type, f.task, ", ".join(f.roles), f.proven, "-" if f.max_abs_diff is None else f"{f.max_abs_diff:.1e}",
+         f.versions.get("transformers", "")]
+        for f in table.families
+    ]  # fmt: skip
+    show(console, repr(table), ["model_type", "task", "roles", "proven", "max_abs_diff", "transformers"], rows)
+
+
+def show_support(console: Console, found: Support) -> None:
+    """The verdict, then its reasons."""
+    console.print(str(found), markup=False, highlight=False)
+    for reason in found.reasons:
+        console.print(f"  {reason}", markup=False, highlight=False)
 
 
 def _because(planned: dict[str, str], rule: str) -> str:
