@@ -25,7 +25,7 @@ TANH = {
     "half on the sum": f"{POWER} {INNER} u = Add (t, one) v = Mul (half, u) y = Mul (x, v)",
     "half on x, cube by products": f"{CUBE} {INNER} u = Add (one, t) v = Mul (x, half) y = Mul (v, u)",
     "multiplied out": f"{CUBE} {INNER} h = Mul (x, half) i = Mul (h, t) y = Add (i, h)",
-    "x taken out": f"x2 = Mul (x, x) e = Mul (kc, x2) f = Add (k, e) d = Mul (x, f) t = Tanh (d) u = Add (t, one) "
+    "x taken out": "x2 = Mul (x, x) e = Mul (kc, x2) f = Add (k, e) d = Mul (x, f) t = Tanh (d) u = Add (t, one) "
     "v = Mul (x, u) y = Div (v, two)",
     "constants by nodes": "c1 = Constant <value_float = 0.044715> () x2 = Mul (x, x) x3 = Mul (x2, x) a = Mul (x3, c1) "
     "b = Add (a, x) d = Mul (b, k) t = Tanh (d) u = Add (t, one) v = Mul (u, x) y = Mul (v, half)",
