@@ -39,9 +39,7 @@ def build(meta: Mapping[str, Any]) -> Any:
     tokens, found = meta["tokenizer.ggml.tokens"], kinds(meta)
     vocab = {token: index for index, token in enumerate(tokens)}
     unknown = next((token for token, kind in zip(tokens, found, strict=False) if kind == UNKNOWN), None)
-    model = models.BPE(
-        vocab=vocab, merges=merges(meta), unk_token=unknown, fuse_unk=True, byte_fallback=BYTE in found
-    )
+    model = models.BPE(vocab=vocab, merges=merges(meta), unk_token=unknown, fuse_unk=True, byte_fallback=BYTE in found)
     tokenizer = Tokenizer(model)
     spaces = normalizers.Replace(" ", _SPACE)
     steps: list[Any] = [decoders.Replace(_SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]

@@ -5,23 +5,23 @@ Nothing here imports torch or the modelling code of transformers.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from workbench.config import builtin
+from workbench.config.hub import HubId, config_file, hub_id, snapshot
 from workbench.config.progress import Progress
 from workbench.config.source import Origin, SourceConfig
 from workbench.errors import ConfigError, UnknownNameError, WeightsError, unknown
 
 _ALSO = (
-    "Also accepted: a Hugging Face folder (config.json and *.safetensors), a config.json, a .gguf file, "
-    "a transformers config object, a dict."
+    "Also accepted: a Hugging Face folder (config.json and *.safetensors), a hub id (org/name), a config.json, "
+    "a .gguf file, a transformers config object, a dict."
 )
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _FILE_ENDINGS = (".json", ".gguf", ".safetensors", ".bin", ".onnx", ".pt", ".pth")
 _LARGEST_CONFIG = 16_000_000  # bytes; the largest config.json in use is under one
 
@@ -40,13 +40,15 @@ ModelLike = str | os.PathLike[str] | Mapping[str, Any] | ConfigLike
 def resolve(model: ModelLike, *, load_weights: bool = True, progress: Progress = None) -> SourceConfig:
     """Find a model's configuration and the place of its weights and tokenizer; nothing large is read.
 
-    ``model`` is a built-in name, a Hugging Face folder, a ``config.json``, a ``.gguf`` file, a transformers
-    config or a dict of its words. With ``load_weights=False`` a config alone is enough, and nothing is fetched.
+    ``model`` is a built-in name, a Hugging Face folder, a hub id (``org/name`` or ``org/name@revision``), a
+    ``config.json``, a ``.gguf`` file, a transformers config or a dict of its words. A folder goes before a hub id of
+    the same name. With ``load_weights=False`` a config alone is enough; of a hub model its ``config.json`` is fetched.
 
     Raises:
         UnknownNameError: no built-in model of that name, and no such file.
         ConfigError: the config is missing, unreadable or says no model_type.
-        WeightsError: the config was found, weights were not. OfflineError: they cannot be fetched.
+        WeightsError: the config was found, weights were not, or the hub restricts access.
+        OfflineError: it has to be fetched and cannot be.
         TypeError: ``model`` is none of the accepted kinds.
     """
     if isinstance(model, Mapping):
@@ -78,6 +80,9 @@ def _from_text(model: str | os.PathLike[str], load_weights: bool, progress: Prog
         return _from_builtin(model, load_weights, progress)
     path = Path(text).expanduser()
     if not _exists(path):
+        found = None if isinstance(model, os.PathLike) or _looks_like_file(text) else hub_id(text)
+        if found is not None:
+            return _from_hub(found, load_weights, progress)
         raise _not_found(text, isinstance(model, os.PathLike))
     if path.is_dir():
         return _from_folder(path, load_weights)
@@ -92,16 +97,20 @@ def _exists(path: Path) -> bool:
 
 
 def _not_found(text: str, is_path: bool) -> UnknownNameError | ConfigError:
-    if not is_path and _HUB_ID.fullmatch(text) and not text.lower().endswith(_FILE_ENDINGS):
-        return UnknownNameError(
-            f"{text!r} looks like a Hugging Face hub id; the hub is not read yet, and there is no folder of that "
-            f"name here. Download the model and pass the folder. Built-in models: "
-            f"{', '.join(builtin.builtin_names())}."
-        )
     separators = {os.sep, os.altsep or os.sep}
-    if is_path or text.startswith(("~", ".")) or separators & set(text) or text.lower().endswith(_FILE_ENDINGS):
+    if is_path or text.startswith(("~", ".")) or separators & set(text) or _looks_like_file(text):
         return ConfigError(f"{text}: no such file or folder. {_ALSO}")
     return unknown("model", text, builtin.builtin_names(), _ALSO)
+
+
+def _looks_like_file(text: str) -> bool:
+    return text.lower().endswith(_FILE_ENDINGS)
+
+
+def _from_hub(model: HubId, load_weights: bool, progress: Progress) -> SourceConfig:
+    path = snapshot(model, progress) if load_weights else config_file(model, progress).parent
+    source = _from_folder(path, load_weights)
+    return dataclasses.replace(source, name=model.repo, origin="hub", revision=path.name)
 
 
 def _from_builtin(name: str, load_weights: bool, progress: Progress) -> SourceConfig:
@@ -144,6 +153,8 @@ def _from_folder(folder: Path, load_weights: bool) -> SourceConfig:
     if not (folder / "config.json").is_file():
         if (folder / "manifest.json").is_file():
             raise ConfigError(f"{folder} is a saved package. Open it with workbench.load(folder).")
+        if files := sorted(path.name for path in folder.glob("*.gguf")):
+            raise ConfigError(f"{folder} has no config.json. To build from {files[0]}, pass the file, not its folder.")
         held = ", ".join(sorted(entry.name for entry in folder.iterdir())[:5]) or "nothing"
         raise ConfigError(f"{folder}: no config.json in this folder; found {held}. {_ALSO}")
     hf = _read_json(folder / "config.json")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from workbench.errors import Diagnostic
 
-Origin = Literal["builtin", "folder", "gguf", "config"]
+Origin = Literal["builtin", "folder", "gguf", "config", "hub"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -55,9 +55,7 @@ def _sources(entry: Entry, layer: int, suffix: str, tensors: Tensors) -> list[st
     return found
 
 
-def _derive(
-    name: str, target: Target, sources: Sequence[ir.TensorProtocol], config: AnyConfig
-) -> ir.TensorProtocol:
+def _derive(name: str, target: Target, sources: Sequence[ir.TensorProtocol], config: AnyConfig) -> ir.TensorProtocol:
     shapes = [tuple(tensor.shape.numpy()) for tensor in sources]
     shape, dtype = target.shape(shapes, config), sources[0].dtype
 

@@ -18,8 +18,8 @@ from workbench.config.gguf_tokenizer import build_tokenizer
 
 TEXTS = (
     "", " ", "a", "Hello world", "  two  spaces ", "It's what we'LL do", "x=12345; y=6", "tab\tand\n\nnewline\r\n ",
-    "caf\u00e9 cafe\u0301 na\u00efve", "\u6f22\u5b57 and \U0001f642!", "camelCase HTTPServer getX2", "a/b//c\n/", "...---???\n\n",
-    "<|end|>after", "one <|end|> two", "\u00a0odd\u2003blanks",
+    "caf\u00e9 cafe\u0301 na\u00efve", "\u6f22\u5b57 and \U0001f642!", "camelCase HTTPServer getX2",
+    "a/b//c\n/", "...---???\n\n", "<|end|>after", "one <|end|> two", "\u00a0odd\u2003blanks",
 )  # fmt: skip
 
 
@@ -64,8 +64,9 @@ def test_pre_tokenizers_split_as_transformers_does(pre: str) -> None:
     from transformers.integrations.gguf import convert_gguf_tokenizer
 
     meta = byte_level(pre)
-    words = {"tokenizer_type": "gpt2", "pre_tokenizer_type": pre, "tokens": meta["tokenizer.ggml.tokens"],
-             "merges": meta["tokenizer.ggml.merges"], "token_type": meta["tokenizer.ggml.token_type"].tolist()}  # fmt: skip
+    words = {word: meta[f"tokenizer.ggml.{word}"] for word in ("tokens", "merges")}
+    words |= {"tokenizer_type": "gpt2", "pre_tokenizer_type": pre}
+    words["token_type"] = meta["tokenizer.ggml.token_type"].tolist()
     theirs, ours = convert_gguf_tokenizer("qwen2", words)[0], build_tokenizer(meta)
     theirs.model.ignore_merges = ours.model.ignore_merges  # llama.cpp's, which transformers' reader leaves out
     theirs.normalizer = ours.normalizer  # transformers' reader leaves out Qwen2's; the next test has it

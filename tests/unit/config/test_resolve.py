@@ -14,7 +14,7 @@ import pytest
 from tests.unit.weights import tiny_gguf
 from workbench.config import builtin
 from workbench.config.resolve import resolve
-from workbench.errors import ConfigError, UnknownNameError, WeightsError
+from workbench.errors import ConfigError, OfflineError, UnknownNameError, WeightsError
 
 HF = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2}
 
@@ -116,8 +116,17 @@ def test_no_name_at_all(text: str) -> None:
     refused(text, UnknownNameError, "is not a model name or a path", "smollm2-135m")
 
 
-def test_hub_id() -> None:
-    refused("HuggingFaceTB/SmolLM2-135M", UnknownNameError, "hub id", "not read yet", "pass the folder", "smollm2-135m")
+def test_hub_id_without_a_network() -> None:
+    """The tests run with HF_HUB_OFFLINE set."""
+    parts = ("no-such-org/no-such-model is not in the local Hugging Face cache", "HF_HUB_OFFLINE is set",
+             "hf download no-such-org/no-such-model", "pass a folder")  # fmt: skip
+    refused("no-such-org/no-such-model", OfflineError, *parts)
+    refused("no-such-org/no-such-model", OfflineError, *parts, load_weights=False)
+
+
+def test_folder_with_only_a_gguf_file(tmp_path: Path) -> None:
+    tiny_gguf.write(tmp_path / "m.gguf")
+    refused(tmp_path, ConfigError, "To build from m.gguf, pass the file, not its folder")
 
 
 @pytest.mark.parametrize("text", ["./nowhere", "nowhere/deep/down", "x.gguf", "org/model.gguf", "~/nowhere-at-all"])
@@ -187,8 +196,8 @@ def test_gguf_file(tmp_path: Path) -> None:
 
 
 def test_gguf_without_a_tokenizer_we_know(tmp_path: Path) -> None:
-    tiny = tiny_gguf.Tiny(meta={"tokenizer.ggml.model": "llama"})
+    tiny = tiny_gguf.Tiny(meta={"tokenizer.ggml.model": "t5"})
     source = resolve(tiny_gguf.write(tmp_path / "tiny.gguf", tiny))
     assert source.tokenizer is None
     (found,) = source.diagnostics
-    assert found.code == "source.no-tokenizer" and "'llama'; understood is 'gpt2'" in found.message
+    assert found.code == "source.no-tokenizer" and "'t5'; understood are 'gpt2'" in found.message

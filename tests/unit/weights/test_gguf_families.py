@@ -16,7 +16,6 @@ from tests.unit.weights import family_gguf
 from workbench.build import recipe_for
 from workbench.config.gguf_meta import hf_config as config_of
 from workbench.config.gguf_reader import read_gguf
-from workbench.errors import ConfigError, UnsupportedError
 from workbench.runtime.ort_cpu import OrtCpuSession
 
 pytestmark = pytest.mark.torch
