@@ -26,7 +26,7 @@ def of(rope: RopeConfig) -> ModelConfig:
 
 def count(model: ir.Model, op_type: str) -> int:
     """Nodes of an operator, also inside branches and functions."""
-    bodies = [function for function in model.functions.values()]
+    bodies = list(model.functions.values())
     return sum(
         node.op_type == op_type
         for graph in (model.graph, *bodies)
@@ -60,7 +60,8 @@ def test_no_if_where_it_is_forbidden(ep: str) -> None:
 
 def test_an_if_from_elsewhere_is_left_with_the_reason() -> None:
     model = parsed("""<ir_version: 10, opset_import: ["" : 20]> g (bool c, float[2] a, float[2] b) => (float[2] y) {
-      y = If (c) <then_branch = t () => (float[2] p) { p = Neg (a) }, else_branch = e () => (float[2] q) { q = Abs (b) }>
+      y = If (c) <then_branch = t () => (float[2] p) { p = Neg (a) },
+                  else_branch = e () => (float[2] q) { q = Abs (b) }>
     }""")
     after, report = applied(model, "lower/if_to_where")
     miss = only_miss(report)
@@ -76,7 +77,8 @@ def test_tables_made_for_the_positions_of_a_run_stay_outside() -> None:
     after, report = applied(model, "fuse/gqa")
     assert (report.applied, len(report.partial)) == (2, 2)
     assert {miss.reason for miss in report.partial} == {
-        "RoPE stays outside: its tables are made for the positions of each run, and the kernel wants a row for every slot"
+        "RoPE stays outside: its tables are made for the positions of each run, "
+        "and the kernel wants a row for every slot"
     }
     assert len(nodes(after, "RotaryEmbedding")) == 4
     assert {node.attributes.get("do_rotary") for node in nodes(after, "GroupQueryAttention")} == {None}
