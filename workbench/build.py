@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
@@ -99,13 +100,16 @@ def recipe_for(
     """Resolve a model and open its weights."""
     source = resolve(model, load_weights=load_weights)
     spec = lookup(source.model_type)
-    config = spec.config(source.hf)
+    config = spec.read(source.hf)
     weights = None
     if load_weights:
         from workbench.weights.convert import convert, without
         from workbench.weights.load import open_weights
+        from workbench.weights.tie import settle_head
 
-        weights = convert(without(open_weights(source), spec.ignored, spec.prefix, spec.strip), spec.weights, config)
+        stored = without(open_weights(source), spec.ignored, spec.prefix, spec.strip)
+        config, weights, notes = settle_head(config, convert(stored, spec.weights, config))
+        source = dataclasses.replace(source, diagnostics=(*source.diagnostics, *notes))
     return Recipe(module_class or spec.module, config, get_task(task or spec.task), source, weights)
 
 

@@ -27,8 +27,8 @@ SPEC = ModelSpec(
     config=config,
     weights=(
         rename(_HUB + "gate", _OURS + "gate"),
-        gate_up_experts(_HUB + "experts.{e}.w1", _HUB + "experts.{e}.w3", _OURS + "experts.gate_up_proj"),
-        stacked(_HUB + "experts.{e}.w2", _OURS + "experts.down_proj"),
+        gate_up_experts(_HUB + "experts.{e}.w1.weight", _HUB + "experts.{e}.w3.weight", _OURS + "experts.gate_up_proj"),
+        stacked(_HUB + "experts.{e}.w2.weight", _OURS + "experts.down_proj"),
     ),
     tiny={"num_local_experts": 4},
     exercise={"num_local_experts": 5, "num_experts_per_tok": 3, "sliding_window": 8},

@@ -33,9 +33,9 @@ SPEC = ModelSpec(
     config=config,
     weights=(
         gate_up_experts(
-            _MLP + "experts.{e}.gate_proj", _MLP + "experts.{e}.up_proj", _MLP + "experts.gate_up_proj"
+            _MLP + "experts.{e}.gate_proj.weight", _MLP + "experts.{e}.up_proj.weight", _MLP + "experts.gate_up_proj"
         ),
-        stacked(_MLP + "experts.{e}.down_proj", _MLP + "experts.down_proj"),
+        stacked(_MLP + "experts.{e}.down_proj.weight", _MLP + "experts.down_proj"),
     ),
     tiny={"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32},
     exercise={

@@ -160,6 +160,11 @@ def _message(report: BindReport) -> str:
     parts = []
     if report.missing:
         parts.append(f"{len(report.missing)} missing: {_some(report.missing)}")
+    if _HEAD in report.missing and _EMBEDDING in report.bound:
+        parts.append(
+            f"tie_word_embeddings is false in the config, so {_HEAD} is needed; if the model shares its embedding "
+            "with the head, set it to true"
+        )
     if report.wrong_shape:
         shapes = [f"{n} (found {_shape(f)}, expected {_shape(w)})" for n, f, w in report.wrong_shape]
         parts.append(f"{len(shapes)} of another shape: {_some(shapes)}")

@@ -13,6 +13,9 @@ from workbench.models.weight_table import Array, Entry, Target, WeightTable
 from workbench.weights.lazy import derived
 
 Tensors = Mapping[str, ir.TensorProtocol]
+_PREFIX, _BARE = "model.", ("embed_tokens.", "layers.")
+"""What most families put before the base model's names, and how those begin without it."""
+_HEADS = ("lm_head.", "score.", "embed_out.")
 
 
 def convert(tensors: Tensors, table: WeightTable, config: AnyConfig) -> dict[str, ir.TensorProtocol]:
@@ -68,13 +71,16 @@ def _derive(name: str, target: Target, sources: Sequence[ir.TensorProtocol], con
 def without(
     tensors: Tensors, patterns: Sequence[str], prefix: str = "", strip: str = ""
 ) -> dict[str, ir.TensorProtocol]:
-    """Tensors whose names match none of the patterns, ``strip`` taken from the front of their names.
+    """Tensors whose names match none of the patterns, under the names of the family's usual class.
 
-    All go under ``prefix`` if none is (bare base models).
+    ``strip`` is taken from the front of names; where some have it, those without belong to a head that the base model
+    lacks, and go. Where none is under ``prefix`` (a bare base model), all but the head's are put there.
     """
-    named = {name.removeprefix(strip): tensor for name, tensor in tensors.items()}
-    kept = {name: t for name, t in named.items() if not any(re.search(p, name) for p in patterns)}
+    if strip and any(name.startswith(strip) for name in tensors):
+        tensors = {name.removeprefix(strip): tensor for name, tensor in tensors.items() if name.startswith(strip)}
+    kept = {name: t for name, t in tensors.items() if not any(re.search(p, name) for p in patterns)}
+    bare = any(name.startswith(_BARE) for name in kept)
+    prefix = prefix or (_PREFIX if bare else "")
     if prefix and kept and not any(name.startswith(prefix) for name in kept):
-        heads = ("lm_head.", "score.", "embed_out.")
-        return {name if name.startswith(heads) else prefix + name: tensor for name, tensor in kept.items()}
+        return {name if name.startswith(_HEADS) else prefix + name: tensor for name, tensor in kept.items()}
     return kept
