@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -16,6 +17,7 @@ from workbench.config.source import Origin, SourceConfig
 from workbench.errors import Diagnostic, ModelFileError
 from workbench.package.manifest import NAME, FileRecord, Manifest, read_manifest
 from workbench.package.package import Package
+from workbench.package.unreadable import hint, words
 from workbench.types import Padding, parse_dtype
 
 _TEXT = {
@@ -135,15 +137,18 @@ def _load_file(path: Path) -> Package:
 
 def _read(path: Path) -> ir.Model:
     """Parse an ONNX file; whatever a parser dislikes becomes one sentence."""
+    form = _TEXT.get(path.suffix.lower(), "protobuf")
     try:
-        model = ir.load(path, format=_TEXT.get(path.suffix.lower(), "protobuf"))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The onnxtxt format is experimental")
+            model = ir.load(path, format=form)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {reason(error)}.") from None
     except Exception as error:  # protobuf, the text parsers and the deserializer have no common base
-        words = " ".join(str(error).split())[:300] or type(error).__name__
-        raise ModelFileError(f"{path} is not a usable ONNX file: {words}") from None
+        why = f"{words(error)}. {hint(path, form != 'protobuf')}"
+        raise ModelFileError(f"{path} is not a usable ONNX file: {why}") from None
     if not model.graph.name and not len(model.graph) and not model.graph.outputs:
-        raise ModelFileError(f"{path} holds no graph: empty, or not an ONNX file.")
+        raise ModelFileError(f"{path} holds no graph. {hint(path, form != 'protobuf')}")
     return model
 
 
