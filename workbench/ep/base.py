@@ -83,7 +83,9 @@ class ExecutionProvider:
             return False
         fact = self.kernels.get(use.op)
         if fact is None:
-            return use.domain == "" and (dtype in self.computes or not dtype.is_floating_point())
+            # ONNX Runtime registers SimplifiedLayerNormalization under the standard's domain; it is none of it.
+            standard = use.domain == "" and use.op != SIMPLIFIED_LAYER_NORM
+            return standard and (dtype in self.computes or not dtype.is_floating_point())
         return dtype in fact.dtypes and (not use.feature or use.feature in fact.has)
 
     def graph_options(self, *, graph_capture: bool = False) -> GraphOptions:
