@@ -88,3 +88,10 @@ def unknown(kind: str, found: object, allowed: Iterable[str], hint: str = "") ->
     guess = f" Did you mean {close[0]!r}?" if close else ""
     tail = f" {hint}" if hint else ""
     return UnknownNameError(f"Unknown {kind} {found!r}.{guess} Known: {', '.join(names)}.{tail}")
+
+
+def some(names: Iterable[str], shown: int = 5) -> str:
+    """Names for a message: the first few, and how many more there are; ``none`` for none."""
+    listed = list(names)
+    more = f", ... ({len(listed) - shown} more)" if len(listed) > shown else ""
+    return (", ".join(listed[:shown]) or "none") + more

@@ -188,7 +188,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not valid JSON: {error or 'nested too deeply'}.") from None
+        raise ConfigError(
+            f"{path} is not valid JSON: {error or 'nested too deeply'}. Correct it, or fetch it again."
+        ) from None
     if not isinstance(value, dict):
         raise ConfigError(f"{path} holds a JSON {type(value).__name__}; a config is an object of named values.")
     return value

@@ -23,6 +23,7 @@ from workbench.errors import SaveError
 from workbench.package.manifest import NAME, FileRecord, Manifest, is_package, read_manifest
 from workbench.types import dtype_word
 from workbench.weights.external import Layout, layout, write_tensors
+from workbench.weights.lazy import to_proto
 
 if TYPE_CHECKING:
     from workbench.package.package import Package
@@ -140,7 +141,7 @@ class _Plan:
         for value in self._values:
             value.const_value = self._reference(value)
         try:
-            content = ir.to_proto(self._clone).SerializeToString()
+            content = to_proto(self._clone).SerializeToString()
         except ValueError as error:  # protobuf's own limit of 2 GiB: only inline constants count towards it
             raise SaveError(f"{self.file} cannot be written: {error}.") from None
         yield _write_file(folder, self.file, content)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.analysis.parity import ParityCase
-from workbench.errors import FeedsError
+from workbench.errors import FeedsError, some
 from workbench.runtime.padding import check_padding
 from workbench.runtime.scenario import Run
 from workbench.runtime.tokens import NUMPY, Session, TokenStep
@@ -37,8 +37,8 @@ class Feeds:
         odd = sorted(set(self._feeds) - set(session.inputs))
         if missing or odd:
             raise FeedsError(
-                f"feeds must name the inputs of the generic graph ({', '.join(session.inputs)}); "
-                f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(odd) or 'none'}."
+                f"feeds must name the inputs of the generic graph ({some(session.inputs)}); missing: {some(missing)}; "
+                f"unknown: {some(odd)}."
             )
         return self._run(session, "any")
 

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from workbench.errors import ExecutionError, FeedsError, WeightsError, WorkbenchError, unknown
+from workbench.errors import ExecutionError, FeedsError, WeightsError, WorkbenchError, some, unknown
 from workbench.weights.external import Layout, layout
-from workbench.weights.lazy import pieces
+from workbench.weights.lazy import pieces, to_proto
 
 EXECUTOR = "ort-cpu"
 INLINE_BYTES = 1024
@@ -84,8 +84,8 @@ class OrtCpuSession:
         missing, unknown = sorted(set(self.inputs) - set(feeds)), sorted(set(feeds) - set(self.inputs))
         if missing or unknown:
             raise FeedsError(
-                f"The graph's inputs are {', '.join(self.inputs)}; missing: {', '.join(missing) or 'none'}; "
-                f"unknown: {', '.join(unknown) or 'none'}."
+                f"The graph's inputs are {some(self.inputs)}; missing: {some(missing)}; unknown: {some(unknown)}. "
+                "Give an array for each input and no others."
             )
         try:
             return dict(zip(names, self._session.run(names, dict(feeds)), strict=True))
@@ -127,7 +127,7 @@ def _split(model: ir.Model) -> tuple[Any, list[ir.TensorProtocol], Layout]:
         if tensor is not None and tensor.nbytes > INLINE_BYTES and not value.is_graph_input():
             heavy[name] = tensor
             del clone.graph.initializers[name]
-    proto, place = ir.to_proto(clone), layout(list(heavy.values()))
+    proto, place = to_proto(clone), layout(list(heavy.values()))
     for (name, tensor), offset, length in zip(heavy.items(), place.offsets, place.lengths, strict=True):
         declared = proto.graph.initializer.add(name=name, data_type=int(tensor.dtype), dims=tensor.shape.numpy())
         declared.data_location = onnx.TensorProto.EXTERNAL

@@ -147,3 +147,20 @@ def same_values(left: ir.TensorProtocol, right: ir.TensorProtocol) -> bool:
 
 def _bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
+
+
+def to_proto(model: ir.Model) -> Any:
+    """``ir.to_proto``, whose errors name the model's parts one inside the other; a tensor's own error comes through.
+
+    Raises:
+        WeightsError: a tensor that is computed when it is read cannot be.
+    """
+    try:
+        return ir.to_proto(model)
+    except ir.serde.SerdeError as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        if isinstance(cause, WeightsError):
+            raise cause from None
+        raise

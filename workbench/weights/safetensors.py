@@ -77,7 +77,8 @@ def _unique(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
 def _entry(path: Path, name: str, record: dict[str, Any], base: int) -> Entry:
     if record["dtype"] not in _DTYPES:
         raise WeightsError(
-            f"{path}: {name!r} has dtype {record['dtype']}, which is not read; read are {', '.join(_DTYPES)}."
+            f"{path}: {name!r} has dtype {record['dtype']}, which is not read; read are {', '.join(_DTYPES)}. "
+            "Convert the weights to one of these."
         )
     start, stop = record["data_offsets"]
     return Entry(name, _DTYPES[record["dtype"]], tuple(record["shape"]), base + start, base + stop)
