@@ -14,7 +14,8 @@ PACKAGE = "workbench"
 
 LAYERS = (
     "errors", "types", "ep", "config", "functions", "components", "models", "tasks", "weights", "rules",
-    "passes", "package", "analysis", "runtime", "optimize", "recipe", "build", "support", "zoo", "sources", "export", "metadata",
+    "passes", "package", "analysis", "runtime", "optimize", "recipe", "build", "support", "zoo",
+    "sources", "export", "metadata",
     "parity", "compare", "viz", "widgets", "sweep", "cli",
 )  # fmt: skip
 CLOSED_TO_EP = {"config", "functions", "components", "models", "tasks", "rules", "passes"}

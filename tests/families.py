@@ -88,3 +88,29 @@ def some_rows(lengths: tuple[int, ...] = (40, 23), seed: int = 1) -> list[list[i
     """Rows of token ids, longer than the windows and original lengths of the exercises."""
     rng = np.random.default_rng(seed)
     return [rng.integers(3, VOCAB, length).tolist() for length in lengths]
+
+
+_ALWAYS = {
+    "model_type", "vocab_size", "hidden_size", "n_embd", "num_hidden_layers", "n_layer", "num_attention_heads",
+    "n_head",
+}  # fmt: skip
+
+
+def silent(config: Any) -> dict[str, Any]:
+    """A config's words without those that repeat a default of its class, as older ``config.json`` files come."""
+    default = type(config)().to_dict()
+    words = config.to_dict()
+    return {word: value for word, value in words.items() if word in _ALWAYS or default.get(word) != value}
+
+
+STRAY = {
+    "attention_bias": True, "mlp_bias": True, "qkv_bias": True, "attention_out_bias": True,
+    "final_logit_softcapping": 1.5,
+}  # fmt: skip
+"""Words that belong to other families: a family that has no such word must not obey it."""
+
+
+def strayed(config: Any) -> dict[str, Any]:
+    """A config's words and those of other families."""
+    known = {field.name for field in dataclasses.fields(type(config))}
+    return config.to_dict() | {word: value for word, value in STRAY.items() if word not in known}

@@ -43,7 +43,7 @@ class Pair:
         return model
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def pair(model_type: str, kind: Kind) -> Pair:
     """The pair of a family's small default or exercise config."""
     return make_pair(model_type, hf_config(model_type, kind), SEEDS.get(model_type, 0))
@@ -52,7 +52,7 @@ def pair(model_type: str, kind: Kind) -> Pair:
 def make_pair(model_type: str, config: Any, seed: int = 0) -> Pair:
     """A pair from any Hugging Face config."""
     spec, hf = lookup(model_type), hf_model(config, seed)
-    ours = spec.config(config.to_dict())
+    ours = spec.read(config.to_dict())
     state = {name: ir.tensor(value, name=name) for name, value in state_arrays(hf).items()}
     named = without(state, spec.ignored, spec.prefix, spec.strip)
     return Pair(model_type, hf, ours, convert(named, spec.weights, ours))

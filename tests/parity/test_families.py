@@ -29,7 +29,7 @@ ROWS, MORE = tokens()
 EPS = [name for name in execution_providers() if name != "default"]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _generic(model_type: str, kind: str, dtype: ir.DataType = ir.DataType.FLOAT) -> dict[str, list[RowLogits]]:
     with OrtCpuSession(pair(model_type, kind).graph(dtype)) as session:
         return {

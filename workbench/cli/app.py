@@ -227,7 +227,7 @@ def support(
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
     show_traceback: Traceback = False,
 ) -> None:
-    """Say whether MODEL can be built for an execution provider, and with which notes. Exit status 1 when it is refused."""
+    """Say whether MODEL can be built for an execution provider, and with which notes. Exit status 1: refused."""
     with guarded(show_traceback):
         from workbench.cli.document import to_json
         from workbench.cli.tables import show_support

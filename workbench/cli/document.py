@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +92,7 @@ def _records(result: Any) -> list[dict[str, Any]]:
     return found
 
 
-def to_json(document: Mapping[str, Any]) -> str:
+def to_json(document: Mapping[str, Any] | Sequence[Any]) -> str:
     """The text of a document: UTF-8 characters as they are, NaN and Inf as null, a line at the end."""
     return json.dumps(_plain(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -28,9 +28,7 @@ def slopes(num_heads: int) -> np.ndarray:
     return np.array(found, np.float32)
 
 
-def alibi_mask(
-    op: OpBuilder, mask: ir.Value, attention_mask: ir.Value, num_heads: int, dtype: ir.DataType
-) -> ir.Value:
+def alibi_mask(op: OpBuilder, mask: ir.Value, attention_mask: ir.Value, num_heads: int, dtype: ir.DataType) -> ir.Value:
     """A float mask ``[B, H, S, T]``: slope times the key's position where ``mask [B, 1, S, T]`` is true, else lowest.
 
     Softmax does not see what all keys of a row share, so the distance to the query is not needed.

@@ -19,7 +19,7 @@ KeyValue = tuple[ir.Value, ir.Value]
 
 @dataclasses.dataclass(frozen=True)
 class AttentionContext:
-    """What layers share: ``mask [B, 1 or H, S, T]`` of this layer's kind, ``position_ids [B, S]``, RoPE tables if any."""
+    """What layers share: ``mask [B, 1 or H, S, T]`` of this layer's kind, ``position_ids [B, S]``, RoPE tables."""
 
     mask: ir.Value
     position_ids: ir.Value
@@ -53,7 +53,7 @@ class Attention(nn.Module):
         return self.o_proj(op, output), present
 
     def project(self, op: OpBuilder, hidden: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """``query [B, S, H*D]``, ``key`` and ``value [B, S, K*D]``, query and key normalised where the model does it."""
+        """``query [B, S, H*D]``, ``key`` and ``value [B, S, K*D]``, query and key normalised if the model does so."""
         query, key = self.q_proj(op, hidden), self.k_proj(op, hidden)
         if self.q_norm is not None and self.k_norm is not None:
             query, key = self.q_norm(op, query), self.k_norm(op, key)

@@ -122,9 +122,7 @@ class Decoder(nn.Module):
             hidden = op.Add(hidden, self.embed_positions(op, position_ids))
         return hidden if self.embed_layernorm is None else self.embed_layernorm(op, hidden)
 
-    def _contexts(
-        self, op: OpBuilder, attention_mask: ir.Value, position_ids: ir.Value
-    ) -> list[AttentionContext]:
+    def _contexts(self, op: OpBuilder, attention_mask: ir.Value, position_ids: ir.Value) -> list[AttentionContext]:
         """What each layer attends with; layers of one kind share mask and tables."""
         config, masks = self.config, Masks(op, attention_mask, position_ids)
         rotaries = Rotaries(op, config, self.dtype, position_ids)

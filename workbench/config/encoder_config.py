@@ -24,10 +24,10 @@ class EncoderConfig:
     intermediate_size: int
     num_hidden_layers: int
     num_attention_heads: int
-    max_position_embeddings: int = 512
-    type_vocab_size: int = 2
-    norm_eps: float = 1e-12
-    hidden_act: str = "gelu"
+    max_position_embeddings: int
+    type_vocab_size: int
+    norm_eps: float
+    hidden_act: str
     pad_token_id: int | None = None
     norm_type: str = "layer_norm"
     norm_bias: bool = True

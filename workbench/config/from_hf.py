@@ -80,7 +80,8 @@ def _head_dim(width: Any, heads: Any) -> int:
 def common(hf: HfConfig, *, norm_eps: float = 1e-6, **overrides: Any) -> ModelConfig:
     """A llama-like config from a family's words, ``overrides`` on top."""
     eos, bias = hf.get("eos_token_id"), bool(hf.get("attention_bias", False))
-    rope = {} if "rope" in overrides or overrides.get("position_embedding", "rope") != "rope" else {"rope": rope_from_hf(hf)}
+    rotates = overrides.get("position_embedding", "rope") == "rope"
+    rope = {"rope": rope_from_hf(hf)} if rotates and "rope" not in overrides else {}
     values: dict[str, Any] = {
         "model_type": hf["model_type"],
         **sizes(hf),

@@ -6,7 +6,8 @@
 ``DynamicRopeTables<theta, factor, power, original>(position_ids, exponents [D/2]) -> cos, sin [N, D/2]``: the base
 grows once a sequence is longer than ``original``; ``N`` is the largest position plus one.
 
-Source: transformers 5.24, ``modeling_rope_utils.py`` (``longrope_frequency_update``, ``_compute_dynamic_ntk_parameters``).
+Source: transformers 5.24, ``modeling_rope_utils.py`` (``longrope_frequency_update`` and
+``_compute_dynamic_ntk_parameters``).
 """
 
 from __future__ import annotations

@@ -18,12 +18,20 @@ def config(hf: HfConfig) -> EncoderConfig:
         "max_position_embeddings", "type_vocab_size", "hidden_act", "pad_token_id",
     )  # fmt: skip
     given = {name: hf[name] for name in names if hf.get(name) is not None}
-    return EncoderConfig(model_type=hf["model_type"], norm_eps=hf.get("layer_norm_eps", 1e-12), **given)
+    return EncoderConfig(model_type=hf["model_type"], norm_eps=hf["layer_norm_eps"], **given)
 
 
 SPEC = ModelSpec(
     model_type="bert",
     config=config,
+    defaults={
+        "hidden_act": "gelu",
+        "intermediate_size": 3072,
+        "layer_norm_eps": 1e-12,
+        "max_position_embeddings": 512,
+        "pad_token_id": 0,
+        "type_vocab_size": 2,
+    },
     module=Encoder,
     task="feature-extraction",
     weights=(

@@ -13,16 +13,23 @@ _THEIRS, _OURS = "transformer.h.{i}.", "model.layers.{i}."
 def config(hf: HfConfig) -> ModelConfig:
     """Residuals may start after the norm (``apply_residual_connection_post_layernorm``)."""
     return common(
-        hf, norm_eps=1e-5, norm_type="layer_norm", norm_bias=True, position_embedding="alibi", rope=None,
+        hf, norm_type="layer_norm", norm_bias=True, position_embedding="alibi",
         embedding_norm=True, hidden_act="gelu_new", gated_mlp=False, mlp_bias=True, attention_bias=True,
-        attention_out_bias=True, tie_word_embeddings=hf.get("tie_word_embeddings", True),
-        residual_from_norm=bool(hf.get("apply_residual_connection_post_layernorm", False)),
+        attention_out_bias=True,
+        residual_from_norm=bool(hf["apply_residual_connection_post_layernorm"]),
     )  # fmt: skip
 
 
 SPEC = ModelSpec(
     model_type="bloom",
     config=config,
+    defaults={
+        "apply_residual_connection_post_layernorm": False,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "layer_norm_epsilon": 1e-05,
+        "tie_word_embeddings": True,
+    },
     weights=(
         rename("transformer.word_embeddings", "model.embed_tokens"),
         rename("transformer.word_embeddings_layernorm", "model.embed_layernorm"),
@@ -38,7 +45,10 @@ SPEC = ModelSpec(
     ),
     prefix="transformer.",
     exercise={
-        "n_head": 6, "hidden_size": 96, "apply_residual_connection_post_layernorm": True, "layer_norm_epsilon": 1e-3,
+        "n_head": 6,
+        "hidden_size": 96,
+        "apply_residual_connection_post_layernorm": True,
+        "layer_norm_epsilon": 1e-3,
         "tie_word_embeddings": False,
     },  # fmt: skip
 )

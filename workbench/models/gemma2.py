@@ -21,13 +21,11 @@ def config(hf: HfConfig) -> ModelConfig:
     """Embeddings grow by the root of the width; scores shrink by ``query_pre_attn_scalar``."""
     return common(
         hf, mlp_bias=False, norm_placement="sandwich",
-        hidden_act=hf.get("hidden_activation") or "gelu_pytorch_tanh",
         embedding_multiplier=hf["hidden_size"] ** 0.5,
-        attention_scale=hf.get("query_pre_attn_scalar", 256) ** -0.5,
-        attn_logit_softcapping=hf.get("attn_logit_softcapping"),
-        final_logit_softcapping=hf.get("final_logit_softcapping"),
-        sliding_window=hf.get("sliding_window"), layer_types=layer_types(hf) or _every_other(hf),
-        tie_word_embeddings=hf.get("tie_word_embeddings", True),
+        attention_scale=hf["query_pre_attn_scalar"] ** -0.5,
+        attn_logit_softcapping=hf["attn_logit_softcapping"],
+        final_logit_softcapping=hf["final_logit_softcapping"],
+        sliding_window=hf["sliding_window"], layer_types=layer_types(hf) or _every_other(hf),
     )  # fmt: skip
 
 
@@ -38,10 +36,29 @@ def _every_other(hf: HfConfig) -> tuple[str, ...]:
 SPEC = ModelSpec(
     model_type="gemma2",
     config=config,
+    defaults={
+        "attn_logit_softcapping": 50.0,
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+        "final_logit_softcapping": 30.0,
+        "head_dim": 256,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "intermediate_size": 9216,
+        "max_position_embeddings": 8192,
+        "num_key_value_heads": 4,
+        "pad_token_id": 0,
+        "query_pre_attn_scalar": 256,
+        "sliding_window": 4096,
+        "tie_word_embeddings": True,
+    },
     weights=NORMS,
     tiny={"num_hidden_layers": 2, "sliding_window": 64, "query_pre_attn_scalar": 16},
     exercise={
-        "num_hidden_layers": 4, "sliding_window": 8, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0,
-        "query_pre_attn_scalar": 24, "attention_bias": True,
+        "num_hidden_layers": 4,
+        "sliding_window": 8,
+        "attn_logit_softcapping": 2.0,
+        "final_logit_softcapping": 3.0,
+        "query_pre_attn_scalar": 24,
+        "attention_bias": True,
     },  # fmt: skip
 )

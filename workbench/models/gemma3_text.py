@@ -16,12 +16,10 @@ def config(hf: HfConfig) -> ModelConfig:
     full, sliding = _ropes(hf)
     return common(
         hf, mlp_bias=False, norm_placement="sandwich", qk_norm="head", rope=full, sliding_rope=sliding,
-        hidden_act=hf.get("hidden_activation") or "gelu_pytorch_tanh",
         embedding_multiplier=hf["hidden_size"] ** 0.5,
-        attention_scale=hf.get("query_pre_attn_scalar", 256) ** -0.5,
+        attention_scale=hf["query_pre_attn_scalar"] ** -0.5,
         final_logit_softcapping=hf.get("final_logit_softcapping"),
-        sliding_window=hf.get("sliding_window"), layer_types=layer_types(hf) or _pattern(hf),
-        tie_word_embeddings=hf.get("tie_word_embeddings", True),
+        sliding_window=hf["sliding_window"], layer_types=layer_types(hf) or _pattern(hf),
     )  # fmt: skip
 
 
@@ -44,11 +42,28 @@ def _pattern(hf: HfConfig) -> tuple[str, ...]:
 SPEC = ModelSpec(
     model_type="gemma3_text",
     config=config,
+    defaults={
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+        "head_dim": 256,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "intermediate_size": 9216,
+        "max_position_embeddings": 131072,
+        "num_key_value_heads": 4,
+        "pad_token_id": 0,
+        "query_pre_attn_scalar": 256,
+        "sliding_window": 4096,
+        "tie_word_embeddings": True,
+    },
     weights=(*NORMS, plus_one(_ATTENTION + "q_norm"), plus_one(_ATTENTION + "k_norm")),
     tiny={"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"], "query_pre_attn_scalar": 16},
     exercise={
-        "num_hidden_layers": 3, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
-        "sliding_window": 8, "query_pre_attn_scalar": 24, "attention_bias": True, "final_logit_softcapping": 3.0,
+        "num_hidden_layers": 3,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "sliding_window": 8,
+        "query_pre_attn_scalar": 24,
+        "attention_bias": True,
+        "final_logit_softcapping": 3.0,
         "rope_parameters": {
             "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
             "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},

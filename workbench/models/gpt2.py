@@ -14,12 +14,12 @@ _THEIRS, _OURS = "transformer.h.{i}.", "model.layers.{i}."
 def config(hf: HfConfig) -> ModelConfig:
     """Scores may shrink with the layer's number (``scale_attn_by_inverse_layer_idx``)."""
     found = sizes(hf)
-    scale = found["head_dim"] ** -0.5 if hf.get("scale_attn_weights", True) else 1.0
-    by_layer = hf.get("scale_attn_by_inverse_layer_idx", False)
+    scale = found["head_dim"] ** -0.5 if hf["scale_attn_weights"] else 1.0
+    by_layer = hf["scale_attn_by_inverse_layer_idx"]
     return common(
-        hf, norm_eps=1e-5, norm_type="layer_norm", norm_bias=True, position_embedding="learned", rope=None,
-        hidden_act=hf.get("activation_function", "gelu_new"), gated_mlp=False, mlp_bias=True, attention_bias=True,
-        attention_out_bias=True, tie_word_embeddings=hf.get("tie_word_embeddings", True),
+        hf, norm_type="layer_norm", norm_bias=True, position_embedding="learned",
+        gated_mlp=False, mlp_bias=True, attention_bias=True,
+        attention_out_bias=True,
         attention_scale=tuple(scale / (i + 1 if by_layer else 1) for i in range(found["num_hidden_layers"])),
     )  # fmt: skip
 
@@ -27,6 +27,16 @@ def config(hf: HfConfig) -> ModelConfig:
 SPEC = ModelSpec(
     model_type="gpt2",
     config=config,
+    defaults={
+        "activation_function": "gelu_new",
+        "bos_token_id": 50256,
+        "eos_token_id": 50256,
+        "layer_norm_epsilon": 1e-05,
+        "n_positions": 1024,
+        "scale_attn_by_inverse_layer_idx": False,
+        "scale_attn_weights": True,
+        "tie_word_embeddings": True,
+    },
     weights=(
         rename("transformer.wte", "model.embed_tokens"),
         rename("transformer.wpe", "model.embed_positions"),
@@ -43,7 +53,10 @@ SPEC = ModelSpec(
     ignored=(r"\.attn\.bias$", r"\.attn\.masked_bias$"),
     prefix="transformer.",
     exercise={
-        "scale_attn_by_inverse_layer_idx": True, "n_inner": 112, "layer_norm_epsilon": 1e-3,
-        "activation_function": "gelu", "tie_word_embeddings": False,
+        "scale_attn_by_inverse_layer_idx": True,
+        "n_inner": 112,
+        "layer_norm_epsilon": 1e-3,
+        "activation_function": "gelu",
+        "tie_word_embeddings": False,
     },  # fmt: skip
 )

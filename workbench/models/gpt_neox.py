@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.config.from_hf import HfConfig, common, rope_from_hf
+from workbench.config.from_hf import HfConfig, common
 from workbench.config.model_config import ModelConfig
 from workbench.models.spec import ModelSpec
 from workbench.models.weight_table import rename, split_heads
@@ -11,21 +11,28 @@ _THEIRS, _OURS = "gpt_neox.layers.{i}.", "model.layers.{i}."
 
 
 def config(hf: HfConfig) -> ModelConfig:
-    """``rotary_pct`` and ``rotary_emb_base`` are the older words for RoPE."""
-    words = dict(hf)
-    words.setdefault("partial_rotary_factor", hf.get("rotary_pct", 0.25))
-    words.setdefault("rope_theta", hf.get("rotary_emb_base", 10000.0))
-    bias = bool(hf.get("attention_bias", True))
+    """``rotary_pct`` and ``rotary_emb_base`` are older words for RoPE's."""
+    older = {"partial_rotary_factor": hf.get("rotary_pct"), "rope_theta": hf.get("rotary_emb_base")}
+    words = {**hf, **{word: value for word, value in older.items() if value is not None}}
     return common(
-        hf, norm_eps=1e-5, norm_type="layer_norm", norm_bias=True,
-        parallel_residual=bool(hf.get("use_parallel_residual", True)), hidden_act=hf.get("hidden_act", "gelu"),
-        gated_mlp=False, mlp_bias=True, attention_bias=bias, attention_out_bias=bias, rope=rope_from_hf(words),
+        words, norm_type="layer_norm", norm_bias=True, gated_mlp=False, mlp_bias=True,
+        parallel_residual=bool(hf["use_parallel_residual"]),
     )  # fmt: skip
 
 
 SPEC = ModelSpec(
     model_type="gpt_neox",
     config=config,
+    defaults={
+        "attention_bias": True,
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+        "hidden_act": "gelu",
+        "intermediate_size": 24576,
+        "layer_norm_eps": 1e-05,
+        "use_parallel_residual": True,
+        "partial_rotary_factor": 0.25,
+    },
     weights=(
         rename("gpt_neox.embed_in", "model.embed_tokens"),
         rename("gpt_neox.final_layer_norm", "model.norm"),

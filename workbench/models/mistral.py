@@ -10,13 +10,21 @@ from workbench.models.spec import ModelSpec
 def config(hf: HfConfig) -> ModelConfig:
     """No biases; the window holds for all layers."""
     return common(
-        hf, attention_bias=False, attention_out_bias=False, mlp_bias=False, sliding_window=hf.get("sliding_window")
+        hf, attention_bias=False, attention_out_bias=False, mlp_bias=False, sliding_window=hf["sliding_window"]
     )
 
 
 SPEC = ModelSpec(
     model_type="mistral",
     config=config,
+    defaults={
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "intermediate_size": 14336,
+        "max_position_embeddings": 131072,
+        "num_key_value_heads": 8,
+        "sliding_window": 4096,
+    },
     tiny={"sliding_window": None},
     exercise={"sliding_window": 8, "head_dim": 32, "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}},
 )

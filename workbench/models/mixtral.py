@@ -13,10 +13,10 @@ _HUB, _OURS = "model.layers.{i}.block_sparse_moe.", "model.layers.{i}.mlp."
 def config(hf: HfConfig) -> ModelConfig:
     """Every layer has experts; the chosen weights sum to 1."""
     return common(
-        hf, norm_eps=1e-5, attention_bias=False, attention_out_bias=False, mlp_bias=False,
+        hf, attention_bias=False, attention_out_bias=False,
         sliding_window=hf.get("sliding_window"),
         moe=MoeConfig(
-            num_experts=hf.get("num_local_experts", 8), num_experts_per_tok=hf.get("num_experts_per_tok", 2),
+            num_experts=hf["num_local_experts"], num_experts_per_tok=hf["num_experts_per_tok"],
             moe_intermediate_size=hf["intermediate_size"],
         ),
     )  # fmt: skip
@@ -25,6 +25,17 @@ def config(hf: HfConfig) -> ModelConfig:
 SPEC = ModelSpec(
     model_type="mixtral",
     config=config,
+    defaults={
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "intermediate_size": 14336,
+        "max_position_embeddings": 131072,
+        "num_experts_per_tok": 2,
+        "num_key_value_heads": 8,
+        "num_local_experts": 8,
+        "rms_norm_eps": 1e-05,
+        "rope_theta": 1000000.0,
+    },
     weights=(
         rename(_HUB + "gate", _OURS + "gate"),
         gate_up_experts(_HUB + "experts.{e}.w1.weight", _HUB + "experts.{e}.w3.weight", _OURS + "experts.gate_up_proj"),

@@ -9,11 +9,12 @@ from workbench.models.spec import ModelSpec
 
 def config(hf: HfConfig) -> ModelConfig:
     """Post-norm placement and full QK-norm."""
-    return common(hf, norm_eps=1e-5, mlp_bias=False, norm_placement="post", qk_norm="full")
+    return common(hf, mlp_bias=False, norm_placement="post", qk_norm="full")
 
 
 SPEC = ModelSpec(
     model_type="olmo2",
     config=config,
+    defaults={"eos_token_id": 50279, "intermediate_size": 11008, "pad_token_id": 1, "rms_norm_eps": 1e-05},
     exercise={"attention_bias": True, "tie_word_embeddings": True, "rms_norm_eps": 1e-3},
 )

@@ -10,7 +10,7 @@ from workbench.models.spec import ModelSpec
 def config(hf: HfConfig) -> ModelConfig:
     """``no_rope_layers`` holds 1 where a layer *does* rotate."""
     rotates = hf.get("no_rope_layers")
-    window = hf.get("sliding_window") if hf.get("use_sliding_window") else None
+    window = hf.get("sliding_window") if hf["use_sliding_window"] else None
     return common(
         hf, sliding_window=window, layer_types=layer_types(hf) if window else None,
         rope_layers=tuple(bool(r) for r in rotates) if rotates else _every(hf),
@@ -26,6 +26,24 @@ def _every(hf: HfConfig) -> tuple[bool, ...]:
 SPEC = ModelSpec(
     model_type="smollm3",
     config=config,
+    defaults={
+        "bos_token_id": 128000,
+        "eos_token_id": 128001,
+        "intermediate_size": 11008,
+        "max_position_embeddings": 32768,
+        "num_key_value_heads": 4,
+        "pad_token_id": 128004,
+        "tie_word_embeddings": True,
+        "use_sliding_window": False,
+        "rope_theta": 2000000.0,
+    },
     tiny={"num_hidden_layers": 3, "no_rope_layers": [1, 1, 0]},
-    exercise={"num_hidden_layers": 3, "no_rope_layers": [0, 1, 0], "attention_bias": True, "mlp_bias": True},
+    exercise={
+        "num_hidden_layers": 3,
+        "no_rope_layers": [0, 1, 0],
+        "attention_bias": True,
+        "mlp_bias": True,
+        "use_sliding_window": True,
+        "sliding_window": 8,
+    },
 )

@@ -16,6 +16,7 @@ from workbench.config.parts import AnyConfig
 class ModelSpec:
     """One family: its ``model_type``, how its config reads, which module builds it, how its weights are named.
 
+    ``defaults`` holds the values that Hugging Face's config class gives to words which a ``config.json`` leaves out.
     ``weights`` is the weight table (``weights.convert``); names that it lacks are those of the checkpoint. ``ignored``
     holds regular expressions of checkpoint names that carry nothing to bind, ``prefix`` what bare base models lack,
     ``strip`` what models with a head put before the base model's names.
@@ -25,6 +26,7 @@ class ModelSpec:
 
     model_type: str
     config: Callable[[Mapping[str, Any]], AnyConfig]
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     module: Callable[..., nn.Module] = CausalLM
     task: str = "text-generation"
     weights: tuple[Any, ...] = ()
@@ -33,3 +35,11 @@ class ModelSpec:
     strip: str = ""
     tiny: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     exercise: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def read(self, hf: Mapping[str, Any]) -> AnyConfig:
+        """The config of a ``config.json``; words that it leaves out have their defaults.
+
+        Raises:
+            ConfigError: a size is missing, or a value is refused.
+        """
+        return self.config({**self.defaults, **hf})

@@ -49,7 +49,9 @@ def turned(source: str, target: str) -> Entry:
 
 def plus_one(source: str, target: str | None = None) -> Entry:
     """A norm that multiplies with ``1 + weight``."""
-    one = Target(target or source, lambda shapes, _: shapes[0], lambda arrays, _: (arrays[0] + 1).astype(arrays[0].dtype))
+    one = Target(
+        target or source, lambda shapes, _: shapes[0], lambda arrays, _: (arrays[0] + 1).astype(arrays[0].dtype)
+    )
     return Entry((source,), (one,))
 
 

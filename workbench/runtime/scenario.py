@@ -20,7 +20,7 @@ SHORTER = 3
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Run:
-    """Steps that share a cache, with the case that each belongs to and the logits ``[B, S, V]`` (or another output) of each."""
+    """Steps that share a cache, the case of each, and its logits ``[B, S, V]`` (or another output)."""
 
     cases: tuple[ParityCase, ...]
     steps: tuple[TokenStep, ...]
