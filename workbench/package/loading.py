@@ -14,10 +14,11 @@ import onnx_ir as ir
 from workbench.config.files import reason, sha256_file
 from workbench.config.model_config import ModelConfig
 from workbench.config.source import Origin, SourceConfig
-from workbench.errors import Diagnostic, ModelFileError
+from workbench.errors import Diagnostic, ModelFileError, some
 from workbench.package.manifest import NAME, FileRecord, Manifest, read_manifest
 from workbench.package.package import Package
 from workbench.package.unreadable import hint, words
+from workbench.passes.cleanup import sort_nodes
 from workbench.types import Padding, parse_dtype
 
 _TEXT = {
@@ -132,7 +133,12 @@ def _padding(word: str) -> Padding:
 
 def _load_file(path: Path) -> Package:
     model = _read(path)
-    return Package(models={"model": model}, padding="any", diagnostics=tuple(_problems(model)))
+    try:
+        notes = sort_nodes(model)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+    found = (*notes, *_without_data(model), *_problems(model))
+    return Package(models={"model": model}, padding="any", diagnostics=found)
 
 
 def _read(path: Path) -> ir.Model:
@@ -150,6 +156,28 @@ def _read(path: Path) -> ir.Model:
     if not model.graph.name and not len(model.graph) and not model.graph.outputs:
         raise ModelFileError(f"{path} holds no graph. {hint(path, form != 'protobuf')}")
     return model
+
+
+def _without_data(model: ir.Model) -> Iterator[Diagnostic]:
+    """Initializers that state a shape and hold no values are parameters of a skeleton, not zeros."""
+    bare = []
+    for graph in model.graphs():
+        for name, value in graph.initializers.items():
+            tensor = value.const_value
+            if isinstance(tensor, ir.serde.TensorProtoTensor) and tensor.size and not _holds_values(tensor.raw):
+                value.dtype, value.shape = tensor.dtype, ir.Shape(tensor.shape)
+                value.const_value = None
+                bare.append(name)
+    if bare:
+        yield Diagnostic(
+            "weights.no-data", "warning", f"{len(bare)} initializers have a shape and no values: {some(bare)}.",
+            where=bare[0], hint="The graph can be looked at and optimized; running it needs the weights.",
+        )  # fmt: skip
+
+
+def _holds_values(proto: Any) -> bool:
+    fields = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+    return any(len(getattr(proto, field)) for field in fields)
 
 
 def _external(model: ir.Model) -> Iterator[ir.ExternalTensor]:

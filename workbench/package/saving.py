@@ -166,7 +166,10 @@ def _external_values(model: ir.Model) -> Iterator[ir.Value]:
     for graph in model.graphs():
         for value in graph.initializers.values():
             tensor = value.const_value
-            if tensor is not None and tensor.dtype != ir.DataType.STRING and tensor.nbytes >= INLINE_BYTES:
+            if tensor is None or tensor.dtype == ir.DataType.STRING:
+                continue
+            # A small tensor may lie in a foreign file's data, which is not saved with the graph.
+            if tensor.nbytes >= INLINE_BYTES or isinstance(tensor, ir.ExternalTensor):
                 yield value
 
 

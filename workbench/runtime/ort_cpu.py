@@ -111,8 +111,15 @@ def _check_weights(model: ir.Model) -> None:
     bare = [name for name, value in model.graph.initializers.items() if value.const_value is None]
     if bare:
         raise WeightsError(
-            f"The graph is a skeleton: {len(bare)} initializers have no data ({', '.join(bare[:3])}, ...). "
+            f"The graph is a skeleton: {len(bare)} initializers have no data ({some(bare, 3)}). "
             "Build it with load_weights=True to run it."
+        )
+    tensors = [value.const_value for graph in model.graphs() for value in graph.initializers.values()]
+    away = [t for t in tensors if isinstance(t, ir.ExternalTensor) and not os.path.isfile(t.path)]
+    if away:
+        raise WeightsError(
+            f"The weights of {some((t.name or '?' for t in away), 3)} are missing: {away[0].path} is not there. "
+            "Put the data file beside the model to run it."
         )
 
 
@@ -127,6 +134,7 @@ def _split(model: ir.Model) -> tuple[Any, list[ir.TensorProtocol], Layout]:
         if tensor is not None and tensor.nbytes > INLINE_BYTES and not value.is_graph_input():
             heavy[name] = tensor
             del clone.graph.initializers[name]
+    _read_external(clone)
     proto, place = to_proto(clone), layout(list(heavy.values()))
     for (name, tensor), offset, length in zip(heavy.items(), place.offsets, place.lengths, strict=True):
         declared = proto.graph.initializer.add(name=name, data_type=int(tensor.dtype), dims=tensor.shape.numpy())
@@ -134,6 +142,14 @@ def _split(model: ir.Model) -> tuple[Any, list[ir.TensorProtocol], Layout]:
         for key, text in (("location", _WEIGHTS), ("offset", str(offset)), ("length", str(length))):
             declared.external_data.add(key=key, value=text)
     return proto, list(heavy.values()), place
+
+
+def _read_external(model: ir.Model) -> None:
+    """Small tensors, and those of subgraphs, that lie in a file of their own: the session has another folder."""
+    for graph in model.graphs():
+        for name, value in graph.initializers.items():
+            if isinstance(value.const_value, ir.ExternalTensor):
+                value.const_value = ir.Tensor(value.const_value.numpy().copy(), name=name)
 
 
 def _load(model: ir.Model, settings: SessionSettings) -> tuple[Any, tempfile.TemporaryDirectory[str]]:
