@@ -39,7 +39,10 @@ start = time.process_time(); recipe_for(folder, module_class=None, load_weights=
 generic = time.process_time() - start
 start = time.process_time()
 for ep in eps: workbench.build(folder, execution_provider=ep, load_weights=False)
-print(json.dumps({"generic": generic, "total": time.process_time() - start}))
+total = time.process_time() - start
+start = time.process_time()
+workbench.compare(folder, execution_providers=eps, load_weights=False)
+print(json.dumps({"generic": generic, "total": total, "compare": time.process_time() - start}))
 """
 _MOBIUS = """
 import json, logging, os, sys, time
@@ -66,7 +69,8 @@ def against_mobius() -> dict[str, Any]:
         return {"ours": ours, "mobius": None, "why": error.stderr.strip().splitlines()[-1:]}
     return {
         "ours": ours, "mobius": theirs,
-        "seven_builds_ratio": ours["total"] / theirs["total"], "seven_builds_limit": 0.5,
+        "side_by_side_ratio": ours["compare"] / theirs["total"], "side_by_side_limit": 0.5,
+        "seven_single_builds_ratio": ours["total"] / theirs["total"],
         "generic_ratio": ours["generic"] / theirs["one"], "generic_limit": 0.6,
     }  # fmt: skip
 

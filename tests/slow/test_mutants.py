@@ -2,8 +2,8 @@
 
 An entry is a keyword given to ``common`` (or to the config records), a default, and a line of the weight table. A
 mutant is killed when its config or weights no longer fit, or its logits differ from Hugging Face's by more than the
-parity tests allow: with the whole config, with one that leaves its defaults out, with stray words of other families, with weights
-named as in a state dict and as ``save_pretrained`` names them.
+parity tests allow: with the whole config, with one that leaves its defaults out, with stray words of other families,
+with weights named as in a state dict and as ``save_pretrained`` names them.
 """
 
 from __future__ import annotations
