@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.package import Package
 
 ModelLike = str | os.PathLike[str] | Mapping[str, Any] | Any
-"""A built-in name, a folder, a ``config.json`` or ``.gguf`` file, a ``PretrainedConfig`` or its dict."""
+"""A built-in name, a folder, a hub id, a ``config.json`` or ``.gguf`` file, a ``PretrainedConfig`` or its dict."""
 
 
 def build(
@@ -41,8 +41,9 @@ def build(
     """Build a model as ONNX graphs for one execution provider.
 
     Args:
-        model: a built-in name (``smollm2-135m``), a local Hugging Face folder, a ``config.json`` (with
-            ``load_weights=False``), a ``.gguf`` file, or a ``PretrainedConfig``.
+        model: a built-in name (``smollm2-135m``), a local Hugging Face folder, a hub id (``org/name`` or
+            ``org/name@revision``), a ``config.json`` (with ``load_weights=False``), a ``.gguf`` file, or a
+            ``PretrainedConfig``.
         task: the I/O contract; None takes the family's own.
         module_class: a module of yours instead of the family's.
         execution_provider: whose graph to make; see ``execution_providers()``.
