@@ -98,9 +98,11 @@ def test_compare_shows_tables(folder: Path) -> None:
     assert lines[-1] == "Parity: ok"
 
 
-def test_compare_takes_the_usual_four_by_default(folder: Path) -> None:
+def test_compare_takes_all_but_the_portable_form_by_default(folder: Path) -> None:
     result = run("compare", folder, "--json", "-", "--no-weights")
-    assert list(json.loads(result.stdout)["execution_providers"]) == ["cpu", "dml", "webgpu", "onnx-standard"]
+    assert list(json.loads(result.stdout)["execution_providers"]) == [
+        "cpu", "cuda", "dml", "webgpu", "trt-rtx", "onnx-standard",
+    ]  # fmt: skip
 
 
 def test_json_is_alone_on_stdout(folder: Path) -> None:

@@ -20,11 +20,24 @@ from workbench.rules.plan import Plan, plan
 from workbench.types import FLOAT_DTYPES, WB_DOMAIN, GraphOptions, OpId, Role, Stage
 
 F32, F16, BF16 = "float32", "float16", "bfloat16"
-CPU = ["fuse/gqa", "fuse/pack_qkv", "fuse/skip_rms_norm"]
-DML_LOWER = ["lower/attention", "lower/rotary_to_ms", "lower/simplify_rms_norm"]
-WEBGPU = [
-    "fuse/gqa (without softcap)", "fuse/pack_qkv", "fuse/skip_rms_norm", "lower/attention", "lower/eliminate_shape",
+NORMS = ["fuse/skip_rms_norm", "fuse/skip_layer_norm"]
+GELUS = ["fuse/gelu", "fuse/bias_gelu"]
+CPU = ["fuse/gqa", "fuse/pack_qkv", *NORMS, *GELUS]
+# Softcap is no fact about CUDA's Attention, and float32 none about its GroupQueryAttention.
+CUDA = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", *NORMS, *GELUS, "lower/attention"]
+# DirectML has no Gelu of the standard, so none is made of arithmetic; BiasGelu and its own Gelus it has.
+DML_FUSE = [*NORMS, "fuse/bias_gelu"]
+DML_LOWER = [
+    "lower/attention", "lower/rotary_to_ms", "lower/simplify_rms_norm", "lower/gelu_to_ms", "lower/if_to_where",
 ]  # fmt: skip
+WEBGPU = [
+    "fuse/gqa (without softcap)", "fuse/pack_qkv", *NORMS, *GELUS,
+    "lower/attention", "lower/if_to_where", "lower/eliminate_shape",
+]  # fmt: skip
+TRT_LOWER = ["lower/attention", "lower/skip_norms", "lower/rms_norm", "lower/if_to_where"]
+TRT = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", "fuse/gelu", *TRT_LOWER]
+# On graphs from elsewhere: arithmetic to Gelu, operators of other domains to those of the standard.
+STANDARD = ["fuse/gelu", "lower/skip_norms", "lower/rms_norm"]
 REFUSED: list[str] = ["refused"]
 
 DECODER: dict[tuple[str, str], list[str]] = {
@@ -32,16 +45,22 @@ DECODER: dict[tuple[str, str], list[str]] = {
     ("cpu", F16): CPU,
     ("cpu", BF16): REFUSED,
     # In float32 the kernel table and ORT GenAI's practice disagree about GroupQueryAttention: it is not acted on.
-    ("dml", F32): ["fuse/skip_rms_norm", *DML_LOWER],
+    ("cuda", F32): [*NORMS, *GELUS, "lower/attention"],
+    ("cuda", F16): CUDA,
+    ("cuda", BF16): CUDA,
+    ("dml", F32): [*DML_FUSE, *DML_LOWER],
     ("dml", F16): [
-        "fuse/gqa (without attention_bias, do_rotary)", "fuse/skip_rms_norm",
+        "fuse/gqa (without attention_bias, do_rotary)", *DML_FUSE,
         "lower/unpack_qkv", "lower/separate_rope", *DML_LOWER,
     ],
     ("dml", BF16): REFUSED,
     ("webgpu", F32): WEBGPU,
     ("webgpu", F16): WEBGPU,
     ("webgpu", BF16): REFUSED,
-    **{(name, dtype): [] for name in ("default", "onnx-standard") for dtype in (F32, F16, BF16)},
+    ("trt-rtx", F32): ["fuse/gelu", *TRT_LOWER],
+    ("trt-rtx", F16): TRT,
+    ("trt-rtx", BF16): TRT,
+    **{(name, dtype): STANDARD for name in ("default", "onnx-standard") for dtype in (F32, F16, BF16)},
 }  # fmt: skip
 
 RUNNABLE = [pair for pair, found in DECODER.items() if found is not REFUSED]
@@ -79,7 +98,11 @@ def test_each_step_has_its_reason() -> None:
         "fuse/skip_rms_norm": "dml runs com.microsoft.SkipSimplifiedLayerNormalization in float16",
         "lower/unpack_qkv": "dml does not run com.microsoft.GroupQueryAttention+packed_qkv in float16",
         "lower/separate_rope": "dml does not run com.microsoft.GroupQueryAttention+do_rotary in float16",
-        "lower/attention": "dml does not run Attention, Attention+cache in float16",
+        "fuse/skip_layer_norm": "dml runs com.microsoft.SkipLayerNormalization in float16",
+        "fuse/bias_gelu": "dml runs com.microsoft.BiasGelu, com.microsoft.FastGelu in float16",
+        "lower/attention": "dml does not run Attention in float16",
+        "lower/gelu_to_ms": "dml does not run Gelu in float16",
+        "lower/if_to_where": "dml does not run If in float16",
         "lower/rotary_to_ms": "dml does not run RotaryEmbedding in float16",
         "lower/simplify_rms_norm": "dml does not run RMSNormalization in float16",
     }
@@ -91,6 +114,10 @@ def test_each_rule_that_is_left_out_has_its_reason() -> None:
         "fuse/pack_qkv": "dml does not run com.microsoft.GroupQueryAttention+packed_qkv in float32",
         "lower/unpack_qkv": "dml does not run com.microsoft.GroupQueryAttention in float32",
         "lower/separate_rope": "dml does not run com.microsoft.GroupQueryAttention in float32",
+        "fuse/gelu": "dml does not run Gelu in float32",
+        "lower/skip_norms": "nothing it removes has to go",
+        "lower/rms_norm": "nothing it removes has to go",
+        "lower/layer_norm": "nothing it removes has to go",
         "lower/eliminate_shape": "nothing it removes has to go",
     }
     assert dict(planned("onnx-standard", F32).skipped)["lower/attention"] == "nothing it removes has to go"
@@ -108,7 +135,7 @@ def test_a_plan_accounts_for_every_rule(pair: tuple[str, str]) -> None:
 
 def test_an_encoder_has_no_cache_to_fuse() -> None:
     found = planned("cpu", F32, Role.ENCODER)
-    assert [str(step) for step in found.steps] == ["fuse/skip_rms_norm"]
+    assert [str(step) for step in found.steps] == [*NORMS, *GELUS]
     assert dict(found.skipped)["fuse/gqa"] == "not for graphs of the role encoder"
 
 
@@ -190,7 +217,7 @@ def test_every_operator_has_a_kernel_or_a_lowering(pair: tuple[str, str]) -> Non
     assert left == set()
 
 
-@pytest.mark.parametrize("name", ["cpu", "dml", "webgpu"])
+@pytest.mark.parametrize("name", ["cpu", "cuda", "dml", "webgpu", "trt-rtx"])
 def test_operators_that_matter_are_listed_one_by_one(name: str) -> None:
     """An operator that is not listed counts as run: silence must not speak for those that providers often lack."""
     assert {ATTENTION, ROTARY, RMS_NORM} <= set(get_ep(name).kernels)

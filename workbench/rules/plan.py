@@ -144,5 +144,6 @@ def _forbidden(rule: Rule, facts: Facts, dtype: ir.DataType, handled: set[OpId])
 def _because(rule: Rule, facts: Facts, dtype: ir.DataType, handled: set[OpId]) -> str:
     fuses = rule.stage is Stage.FUSE
     uses = sorted(rule.produces) if fuses else _forbidden(rule, facts, dtype, handled)
+    uses = [use for use in uses if not use.feature or use.op not in uses]  # without the operator, features go unsaid
     verb = "runs" if fuses else "does not run"
     return f"{facts.name} {verb} {', '.join(map(str, uses))} in {dtype_word(dtype)}"

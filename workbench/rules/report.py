@@ -109,7 +109,8 @@ class OptimizationReport:
         return pd.DataFrame([dataclasses.astuple(m) for m in self.misses], columns=MISS_COLUMNS)
 
     def __repr__(self) -> str:
-        done = ", ".join(f"{r.rule} {r.applied}/{r.candidates}" for r in self.rules) or "no rules planned"
+        found = [f"{r.rule} {r.applied}/{r.candidates}" for r in self.rules if r.candidates]
+        done = ", ".join(found) or ("no rule has candidates" if self.rules else "no rules planned")
         return (
             f"OptimizationReport({self.execution_provider} {self.dtype} {self.role}: "
             f"{self.nodes_before} -> {self.nodes_after} nodes; {done})"
