@@ -11,6 +11,7 @@ import pytest
 from tests.cases import CASES, Case, write_model
 from tests.parity.running import RowLogits, alone, batch, distance, run
 from workbench import Comparison, FeedsError, build, compare
+from workbench import run as run_once
 from workbench.build import recipe_for
 from workbench.ep import execution_providers, get_ep
 from workbench.recipe import Recipe
@@ -168,6 +169,15 @@ def test_parity_refuses_left_padded_feeds(folder: Path) -> None:
         comparison.parity(feeds=_feeds(comparison, [[1, 1, 1], [0, 1, 1]]))
     with pytest.raises(FeedsError, match="row 0 has padding between real tokens"):
         comparison.parity(feeds=_feeds(comparison, [[1, 0, 1], [1, 1, 1]]))
+
+
+def test_run_refuses_left_padded_feeds(folder: Path) -> None:
+    comparison = compare(folder, execution_providers=["cpu", "onnx-standard"])
+    feeds = _feeds(comparison, [[1, 1, 1], [0, 1, 1]])
+    assert run_once(comparison["onnx-standard"], feeds)["logits"].shape == (2, 3, GQA.hf["vocab_size"])
+    del feeds["position_ids"]  # the cpu graph counts for itself
+    with pytest.raises(FeedsError, match="row 1 starts with 0: left padding"):
+        run_once(comparison["cpu"], feeds)
 
 
 def test_left_padded_feeds_are_judged_where_the_graph_can_take_them(folder: Path) -> None:

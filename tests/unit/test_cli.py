@@ -348,3 +348,28 @@ def test_what_goes_wrong_after_a_signal_is_its_doing(folder: Path, monkeypatch: 
     assert isinstance(run("compare", folder).exception, ImportError)
     monkeypatch.setattr(shell, "stopped_by", lambda: 2)
     assert failed(run("compare", folder), 130).endswith("Interrupted.\n")
+
+
+def test_the_parity_table_shows_exact_numbers_and_says_what_limits_mean(folder: Path) -> None:
+    result = run("compare", folder, "--ep", "cpu", "--ep", "dml", "--json", "-")
+    parity = json.loads(result.stdout)["parity"]
+    lines = [line.split() for line in result.stderr.splitlines()]
+    for group in parity["summary"]:
+        row = next(line for line in lines if line[:1] == [group["execution_provider"]] and line[3:4] == [group["case"]])
+        floor = f"{group['floor']:.1e}" if group["floor"] else "0"
+        assert row[4:7] == [f"{group['max_abs']:.1e}", floor, f"{group['tolerance']:.1e}"]
+        assert row[-1] == "ok"
+    limits = [line for line in result.stderr.splitlines() if line.startswith("limit in ")]
+    assert [line.split(":")[0] for line in limits] == ["limit in float32", "limit in float16"]
+
+
+def test_what_did_not_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.unit.analysis.results import OPTIONS, TOLERANCE, VERSIONS, subject
+    from workbench.analysis.parity import PREFILL, not_run
+    from workbench.cli.tables import _parity
+
+    row = not_run(subject("dml", "float16"), PREFILL, "no kernel on this machine: Thing", TOLERANCE)
+    _parity(shell.console(), ParityReport((row,), "generic", 0, VERSIONS, OPTIONS))
+    lines = capsys.readouterr().out.splitlines()
+    assert next(line.split() for line in lines if line.split()[:1] == ["dml"])[4:] == ["-"] * 4 + ["not", "run"]
+    assert lines[-2:] == ["dml prefill: no kernel on this machine: Thing", "Parity: not run"]

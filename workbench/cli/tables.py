@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.decades import decade
-
 if TYPE_CHECKING:
     from rich.console import Console
 
     from workbench.analysis.parity_report import ParityReport
+    from workbench.analysis.parity_summary import ParityGroup
     from workbench.compare import Comparison
     from workbench.rules.report import OptimizationReport
     from workbench.support import Support
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
 def show_comparison(console: Console, comparison: Comparison, parity: ParityReport | None) -> None:
     """Providers, operators, fusions, misses, parity: the order in which one reads them."""
-    frame = comparison.to_frame()
+    frame = comparison.to_frame().rename(columns={"execution_provider": "provider"})
     show(console, comparison.name, list(frame.columns), frame.to_numpy().tolist())
     _ops(console, comparison)
     _fusions(console, comparison)
-    misses = comparison.misses().summary().to_frame()
+    misses = comparison.misses().summary().to_frame().rename(columns={"execution_provider": "provider"})
     if len(misses):
         show(console, "Misses", list(misses.columns), misses.to_numpy().tolist())
     else:
@@ -55,14 +54,26 @@ def _fusions(console: Console, comparison: Comparison) -> None:
 
 
 def _parity(console: Console, parity: ParityReport) -> None:
-    columns = ["execution_provider", "dtype", "label", "case", "max_abs", "floor", "top1", "verdict", "note"]
+    """A row per provider and case; what the limits mean stands below, once."""
+    groups = parity.summary().rows
+    columns = ["provider", "dtype", "label", "case", "error", "floor", "limit", "top1", "verdict"]
     rows = [
-        [g.execution_provider, g.dtype, g.label, g.case, decade(g.max_abs), decade(g.floor),
-         f"{g.top1}/{g.positions}", g.verdict, g.reason or g.tolerance.reason]
-        for g in parity.summary().rows
+        [g.execution_provider, g.dtype, g.label, g.case, *_numbers(g), g.verdict] for g in groups
     ]  # fmt: skip
-    show(console, f"Parity against {parity.reference}, errors rounded up to decades", columns, rows)
+    show(console, f"Parity against {parity.reference}", columns, rows)
+    for line in dict.fromkeys(f"limit in {g.dtype}: {g.tolerance.reason}" for g in groups if g.verdict != "not run"):
+        console.print(line)
+    for line in dict.fromkeys(f"{g.execution_provider} {g.case}: {g.reason}" for g in groups if g.reason):
+        console.print(line)
     console.print(f"Parity: {parity.verdict}")
+
+
+def _numbers(group: ParityGroup) -> list[str]:
+    """Error, floor, limit and share of equal choices; dashes where nothing ran."""
+    if group.verdict == "not run":
+        return ["-"] * 4
+    numbers = (group.max_abs, group.floor, group.tolerance.atol)
+    return [*(f"{number:.1e}" if number else "0" for number in numbers), f"{group.top1}/{group.positions}"]
 
 
 def show_report(console: Console, report: OptimizationReport) -> None:
