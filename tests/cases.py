@@ -90,7 +90,7 @@ CASES: dict[str, Case] = {
         _case("llama3-rope", 17, rope_parameters=_LLAMA3, lengths=(45, 38)),
         # The words of transformers 4, which most config.json files on disk have.
         _case(
-            "linear-rope", 18, rope_parameters=None, rope_theta=5000.0,
+            "linear-rope", 28, rope_parameters=None, rope_theta=5000.0,
             rope_scaling={"type": "linear", "factor": 4.0}, lengths=(45, 38),
         ),
     )

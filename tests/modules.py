@@ -64,8 +64,8 @@ class NormAfterRopeAttention(Attention):
 
     def __init__(self, config: ModelConfig, layer: int, dtype: ir.DataType) -> None:
         super().__init__(config, layer, dtype)
-        self.q_norm = RMSNorm(config.head_dim, eps=config.rms_norm_eps, dtype=dtype)
-        self.k_norm = RMSNorm(config.head_dim, eps=config.rms_norm_eps, dtype=dtype)
+        self.q_norm = RMSNorm(config.head_dim, eps=config.norm_eps, dtype=dtype)
+        self.k_norm = RMSNorm(config.head_dim, eps=config.norm_eps, dtype=dtype)
 
     def rotate(
         self, op: OpBuilder, query: ir.Value, key: ir.Value, context: AttentionContext

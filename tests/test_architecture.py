@@ -18,7 +18,7 @@ MODULES = arch.read_package(ROOT)
 # Loaded by `import workbench` they would make every start slow: libraries that only some functions need.
 NOT_AT_IMPORT = ("torch", "transformers", "pandas", "matplotlib", "onnxruntime", "ipywidgets")
 # The record that family files fill in, and no family itself.
-NO_FAMILY = {"spec"}
+NO_FAMILY = {"spec", "weight_table"}
 
 Check = Callable[[arch.Module], Iterator[str]]
 CHECKS: tuple[Check, ...] = (

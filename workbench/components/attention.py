@@ -55,7 +55,7 @@ class Attention(nn.Module):
     def project(self, op: OpBuilder, hidden: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """``query [B, S, H*D]``, ``key`` and ``value [B, S, K*D]``, query and key normalised if the model does so."""
         query, key = self.q_proj(op, hidden), self.k_proj(op, hidden)
-        if self.q_norm is not None and self.k_norm is not None:
+        if self.config.qk_norm is not None and self.q_norm is not None and self.k_norm is not None:
             query, key = self.q_norm(op, query), self.k_norm(op, key)
         return query, key, self.v_proj(op, hidden)
 

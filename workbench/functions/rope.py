@@ -4,7 +4,8 @@
 ``short`` before (all three of one shape). Its body is an If, which costs nothing; the other body a Where.
 
 ``DynamicRopeTables<theta, factor, power, original>(position_ids, exponents [D/2]) -> cos, sin [N, D/2]``: the base
-grows once a sequence is longer than ``original``; ``N`` is the largest position plus one.
+grows once a sequence is longer than ``original``; ``N`` is the largest position plus one, at least
+``S``: onnxruntime wants no fewer rows than new tokens, although none reads beyond the largest position.
 
 Source: transformers 5.24, ``modeling_rope_utils.py`` (``longrope_frequency_update`` and
 ``_compute_dynamic_ntk_parameters``).
@@ -50,8 +51,13 @@ BODIES = {
   base = Mul (theta_f, grown)
   slowness = Pow (base, exponents)
   speed = Reciprocal (slowness)
-  steps = Range (zero, length, one)
   axis1 = Constant <value_ints: ints = [1]> ()
+  nothing = Sub (positions, positions)
+  ones = Add (nothing, one)
+  columns = ReduceSum <keepdims = 0> (ones, axis1)
+  width = ReduceMax <keepdims = 0> (columns)
+  rows = Max (length, width)
+  steps = Range (zero, rows, one)
   steps_N1 = Unsqueeze (steps, axis1)
   angles = Mul (steps_N1, speed)
   cos = Cos (angles)

@@ -20,9 +20,7 @@ class Task(Protocol):
     name: str
     roles: dict[str, Role]
 
-    def build(
-        self, module: nn.Module, config: Any, dtype: ir.DataType, options: GraphOptions
-    ) -> dict[str, ir.Model]:
+    def build(self, module: nn.Module, config: Any, dtype: ir.DataType, options: GraphOptions) -> dict[str, ir.Model]:
         """The generic graphs, by package key."""
         ...
 
