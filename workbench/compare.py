@@ -139,7 +139,7 @@ def compare(
 
     Args:
         model: what ``build`` takes.
-        execution_providers: names; None takes cpu, dml, webgpu and onnx-standard.
+        execution_providers: names; None takes all that there are but ``default``, registered ones too.
         dtype: for all of them; None is each provider's default.
         load_weights: False compares graphs only.
 
@@ -160,5 +160,5 @@ def compare(
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
     given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
     if not given:
-        raise UnknownNameError("execution_providers is empty; name at least one, or leave it out for the usual four.")
+        raise UnknownNameError("execution_providers is empty; name at least one, or leave it out for all.")
     return given

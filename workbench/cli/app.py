@@ -129,7 +129,7 @@ def compare(
     model: Model,
     ep: Annotated[
         list[str] | None,
-        typer.Option("--ep", metavar="EP", help="An execution provider; repeat it. Without: the usual four."),
+        typer.Option("--ep", metavar="EP", help="An execution provider; repeat it. Without: all of them."),
     ] = None,
     dtype: Dtype = None,
     prompt: Annotated[
