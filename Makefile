@@ -91,9 +91,10 @@ docs: $(VENV)/.installed-dev ## the documentation, into site/
 bench: $(VENV)/.installed-test ## speed and memory, as ratios within one run
 	$(py) -m benchmarks.run
 
-goldens: $(VENV)/.installed-test ## Hugging Face's reference logits, made again (installs torch)
+goldens: $(VENV)/.installed-test ## reference logits and operator tables, made again (installs torch; REASON="...")
 	$(pip) install --editable '.[torch,test]'
 	$(py) -m tests.make_goldens
+	$(py) -m tests.golden_ops $(if $(REASON),--write --reason "$(REASON)",|| echo 'To put these counts on record: make goldens REASON="why they change"')
 
 clean: ## the environment and everything built
 	rm -rf "$(VENV)" build dist out site .pytest_cache .mypy_cache .ruff_cache .hypothesis
