@@ -13,7 +13,7 @@ import pytest
 from tests import make_goldens
 from tests.make_goldens import SMOLLM2, SMOLLM2_DECODE, SMOLLM2_GOLDEN, SMOLLM2_ROW, SMOLLM2_STEP
 from tests.parity.running import RowLogits, alone
-from workbench import Comparison, OfflineError, ParityReport, compare, generate
+from workbench import Comparison, OfflineError, ParityReport, compare, execution_providers, generate
 from workbench.runtime.ort_cpu import OrtCpuSession
 from workbench.types import MS_DOMAIN
 
@@ -26,7 +26,7 @@ HUGGING_FACE = 2e-4
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
     try:
-        return compare(SMOLLM2)
+        return compare(SMOLLM2, execution_providers=execution_providers())
     except OfflineError as error:
         pytest.skip(str(error))
 
@@ -43,14 +43,15 @@ def ops(comparison: Comparison, name: str) -> Counter[tuple[str, str]]:
 
 
 # --- graphs ---------------------------------------------------------------------------------------------
-def test_the_usual_four(comparison: Comparison) -> None:
+def test_seven_providers_in_their_dtypes(comparison: Comparison) -> None:
     assert {name: package.report.dtype for name, package in comparison.items()} == {
-        "cpu": "float32", "dml": "float16", "webgpu": "float16", "onnx-standard": "float32",
+        "default": "float32", "cpu": "float32", "cuda": "float16", "dml": "float16", "webgpu": "float16",
+        "trt-rtx": "float16", "onnx-standard": "float32",
     }  # fmt: skip
     assert all(package.diagnostics == () for package in comparison.values())
 
 
-@pytest.mark.parametrize("name", ["cpu", "dml", "webgpu"])
+@pytest.mark.parametrize("name", ["cpu", "cuda", "dml", "webgpu"])
 def test_attention_and_norms_are_fused_in_every_layer(name: str, comparison: Comparison, layers: int) -> None:
     found = ops(comparison, name)
     assert found[MS_DOMAIN, "GroupQueryAttention"] == layers
@@ -70,7 +71,16 @@ def test_dml_rotates_outside_and_projects_apart(comparison: Comparison, layers: 
             assert "do_rotary" not in node.attributes
 
 
-@pytest.mark.parametrize("name", ["cpu", "webgpu"])
+def test_trt_rtx_has_fused_attention_and_norms_in_primitives(comparison: Comparison, layers: int) -> None:
+    found = ops(comparison, "trt-rtx")
+    assert found[MS_DOMAIN, "GroupQueryAttention"] == layers
+    assert found["", "ReduceMean"] == 2 * layers + 1
+    assert not {op for _, op in found} & {
+        "SkipSimplifiedLayerNormalization", "SkipLayerNormalization", "SimplifiedLayerNormalization", "RMSNormalization"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda", "webgpu", "trt-rtx"])
 def test_rope_and_projections_are_taken_in(name: str, comparison: Comparison, layers: int) -> None:
     found = ops(comparison, name)
     assert found["", "RotaryEmbedding"] == found[MS_DOMAIN, "RotaryEmbedding"] == 0
@@ -94,7 +104,7 @@ def test_onnx_standard_has_nothing_of_microsofts(comparison: Comparison, layers:
 
 def test_tables_say_the_same(comparison: Comparison, layers: int) -> None:
     table = comparison.fusions()
-    for name in ("cpu", "dml", "webgpu"):
+    for name in ("cpu", "cuda", "dml", "webgpu"):
         gqa, norm = table.row(name, "fuse/gqa"), table.row(name, "fuse/skip_rms_norm")
         assert gqa and norm
         assert (gqa.candidates, gqa.applied, norm.candidates, norm.applied) == (layers, layers, 2 * layers, 2 * layers)
@@ -141,13 +151,10 @@ def parity(comparison: Comparison) -> Iterator[ParityReport]:
 
 def test_parity_is_ok(parity: ParityReport) -> None:
     assert parity.verdict == "ok"
-    assert {group.execution_provider: group.verdict for group in parity.overall()} == dict.fromkeys(
-        ("cpu", "dml", "webgpu", "onnx-standard"), "ok"
-    )
+    names = execution_providers()
+    assert {group.execution_provider: group.verdict for group in parity.overall()} == dict.fromkeys(names, "ok")
     labels = {(row.execution_provider, row.label) for row in parity.rows}
-    assert labels == {
-        ("cpu", "ep-kernels"), ("dml", "graph-on-cpu"), ("webgpu", "graph-on-cpu"), ("onnx-standard", "graph-on-cpu"),
-    }  # fmt: skip
+    assert labels == {(name, "ep-kernels" if name == "cpu" else "graph-on-cpu") for name in names}
 
 
 def test_parity_covers_every_way_of_calling(parity: ParityReport) -> None:
@@ -161,6 +168,6 @@ def test_parity_covers_every_way_of_calling(parity: ParityReport) -> None:
     assert all(0 < row.floor and row.max_abs <= row.tolerance.atol for row in half)
 
 
-@pytest.mark.parametrize("name", ["cpu", "dml", "webgpu", "onnx-standard"])
+@pytest.mark.parametrize("name", execution_providers())
 def test_the_capital_of_france(name: str, comparison: Comparison) -> None:
     assert generate(comparison[name], PROMPT, max_new_tokens=4).strip().startswith("Paris")

@@ -139,6 +139,17 @@ class Decoder(nn.Module):
         return contexts
 
 
+class HeadBias(nn.Module):
+    """The bias ``[V]`` of a head whose matrix is the embedding's."""
+
+    def __init__(self, vocab_size: int, dtype: ir.DataType) -> None:
+        super().__init__("lm_head")
+        self.bias = nn.Parameter([vocab_size], dtype=dtype)
+
+    def forward(self, op: OpBuilder, logits: ir.Value) -> ir.Value:
+        return op.Add(logits, self.bias)
+
+
 class CausalLM(nn.Module):
     """A decoder with its output head: what the text-generation task builds.
 
@@ -152,7 +163,9 @@ class CausalLM(nn.Module):
         self.config, self.dtype = config, dtype
         self.model = self.decoder_class(config, dtype)
         width, vocab, bias = config.hidden_size, config.vocab_size, config.lm_head_bias
-        self.lm_head = None if config.tie_word_embeddings else Linear(width, vocab, bias=bias, dtype=dtype)
+        tied = config.tie_word_embeddings
+        self.lm_head = None if tied else Linear(width, vocab, bias=bias, dtype=dtype)
+        self.head_bias = HeadBias(vocab, dtype) if tied and bias else None
 
     def forward(
         self,
@@ -182,4 +195,4 @@ class CausalLM(nn.Module):
         op.builder.push_module("lm_head")
         logits = self.model.embed_tokens.project(op, hidden)
         op.builder.pop_module()
-        return logits
+        return logits if self.head_bias is None else self.head_bias(op, logits)
