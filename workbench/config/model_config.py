@@ -42,7 +42,8 @@ class ModelConfig:
     """Sizes and switches of a decoder, in Hugging Face's words.
 
     ``attention_scale`` multiplies the scores (None: ``head_dim ** -0.5``); ``layer_types`` holds one of
-    ``full_attention``, ``sliding_attention`` per layer (None: full, or sliding everywhere if ``sliding_window`` is set).
+    ``full_attention``, ``sliding_attention`` per layer (None: sliding everywhere if ``sliding_window`` is set, else
+    full).
 
     Raises:
         ConfigError: a size is not positive, heads do not divide, a word is unknown, lengths of lists differ.

@@ -97,7 +97,7 @@ _FOLDS: dict[str, Callable[[ir.Node, Sequence[ir.Value]], tuple[Compute, list[in
 
 
 def _name(node: ir.Node, inputs: Sequence[ir.Value]) -> str:
-    """``x.weight`` turned is ``x.weight.T``; ``q_proj.weight, k_proj.weight, ...`` joined is ``q_proj+k_proj....weight``."""
+    """``x.weight`` turned is ``x.weight.T``; ``q_proj.weight, k_proj.weight`` joined is ``q_proj+k_proj.weight``."""
     names = [value.name or "" for value in inputs]
     if node.op_type == "Transpose":
         return names[0].removesuffix(".T") if names[0].endswith(".T") else f"{names[0]}.T"
