@@ -19,8 +19,8 @@ _TIMED = "import time; t = time.process_time(); {}; print(time.process_time() - 
 def cpu_seconds(statement: str) -> float:
     """CPU seconds of a statement in a fresh interpreter, the smallest of five."""
     command = [sys.executable, "-c", _TIMED.format(statement)]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(REPEATS)]
-    return min(float(seconds) for seconds in runs)
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(REPEATS)]
+    return min(float(run.stdout) for run in runs)
 
 
 def import_ratio() -> dict[str, float]:

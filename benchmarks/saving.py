@@ -36,7 +36,15 @@ def copy(source: Path, target: Path) -> None:
         os.close(handle)
 
 
-def measure(execution_provider: str, dtype: str, runs: int, folder: Path) -> dict[str, object]:
+def measure(
+    execution_provider: str = "cpu", dtype: str = "float32", runs: int = 5, folder: Path | None = None
+) -> dict[str, object]:
+    """Save and copy in turns, in a temporary folder under ``folder`` (None: where temporary files go)."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        return _measure(execution_provider, dtype, runs, Path(place))
+
+
+def _measure(execution_provider: str, dtype: str, runs: int, folder: Path) -> dict[str, object]:
     from workbench import build
 
     package = build("smollm2-135m", execution_provider=execution_provider, dtype=dtype)
@@ -61,9 +69,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="a folder on the disk to measure (a temporary one otherwise)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        found = measure(arguments.execution_provider, arguments.dtype, arguments.runs, Path(folder))
-    print(json.dumps(found))
+    print(json.dumps(measure(arguments.execution_provider, arguments.dtype, arguments.runs, arguments.folder)))
 
 
 if __name__ == "__main__":

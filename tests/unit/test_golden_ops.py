@@ -30,7 +30,7 @@ TABLE_MULTIPLE = 8  # GroupQueryAttention wants RoPE tables of such a width
 PRE_FIRST_SUM = ("learned",)  # token and position embeddings are a sum that the first norm takes
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _table(model_type: str) -> Table:
     return table(lookup(model_type))
 

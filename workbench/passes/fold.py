@@ -15,6 +15,7 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from workbench.types import WB_DOMAIN
+from workbench.weights.join import joined
 from workbench.weights.lazy import derived, transposed
 
 Array = npt.NDArray[Any]
@@ -53,13 +54,25 @@ def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
     tensors = [v.const_value for v in inputs]
     if all(tensor is not None for tensor in tensors):
         whole = [tensor for tensor in tensors if tensor is not None]
-        matrix = node.op_type == "Transpose" and len(shape) == 2
-        folded.const_value = transposed(whole[0], name) if matrix else _tensor(name, shape, whole, compute)
+        in_order = _read_in_order(node, name, whole)
+        folded.const_value = in_order if in_order is not None else _tensor(name, shape, whole, compute)
     graph.initializers.add(folded)
     ir.convenience.replace_all_uses_with(out, folded)
     graph.remove(node, safe=True)
     for value in inputs:
         del graph.initializers[value.name or ""]
+
+
+def _read_in_order(node: ir.Node, name: str, tensors: Sequence[ir.TensorProtocol]) -> ir.TensorProtocol | None:
+    """The folded weight as one that is written piece by piece, where there is such a form."""
+    if node.op_type == "Concat":
+        return joined(name, tensors, node.attributes["axis"].as_int())
+    return transposed(tensors[0], name) if len(tensors[0].shape) == 2 and not _keeps_order(node) else None
+
+
+def _keeps_order(node: ir.Node) -> bool:
+    given = node.attributes.get("perm")
+    return given is not None and list(given.as_ints()) == [0, 1]
 
 
 def _tensor(

@@ -6,7 +6,6 @@ whichever is behind writes, and a third starts the disk early. At most ``_WAITIN
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import os
@@ -20,6 +19,7 @@ import onnx_ir as ir
 
 from workbench.config.progress import Bar
 from workbench.errors import WeightsError
+from workbench.weights.disk import reserve, start_writing
 from workbench.weights.lazy import pieces
 
 PAGE = 4096
@@ -27,7 +27,7 @@ PAGE = 4096
 for it; ONNX Runtime rounds down by itself)."""
 _SMALL = 64  # the rest keeps to cache lines
 _WAITING = 16
-_FLUSH_BYTES = 32 << 20
+_FLUSH_BYTES = 16 << 20
 _PADDING = bytes(PAGE)
 _POSITIONED = hasattr(os, "pwrite")
 
@@ -60,6 +60,7 @@ def write_tensors(path: Path, tensors: Sequence[ir.TensorProtocol], place: Layou
         OSError: the disk refuses. Whatever a tensor raises when it is read. The file is then incomplete.
     """
     with open(path, "xb", buffering=0) as file, _Writer(file.fileno()) as writer:
+        reserve(file.fileno(), place.size)
         for block in _blocks(tensors, place):
             writer.add(block)
             bar.update(len(block))
@@ -156,10 +157,9 @@ class _Writer:
                 self._error = error
 
     def _flush(self) -> None:
-        """Let the disk begin before the last byte is there; only the last flush has to succeed."""
+        """Let the disk begin before the last byte is there."""
         while self._flushes.get():
-            with contextlib.suppress(OSError):
-                getattr(os, "fdatasync", os.fsync)(self._handle)
+            start_writing(self._handle)
 
 
 def _write_at(handle: int, block: memoryview, offset: int) -> None:
