@@ -7,7 +7,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import importing, memory, saving
+from benchmarks import building, importing, memory, saving
 
 VERSIONS = ("onnxruntime", "onnx", "onnx-ir", "onnxscript", "numpy")
 
@@ -20,6 +20,7 @@ def main() -> None:
         "skeleton": importing.skeleton_modules(),
         "memory": memory.peak_ratio(),
         "saving": saving.measure(),
+        "building": building.against_mobius() | {"seconds_per_layer": building.growth()},
     }
     text = json.dumps(results, indent=2)
     out = Path("out/benchmarks.json")
