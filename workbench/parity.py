@@ -162,8 +162,14 @@ def _compare(reference: Any, floor: Any, found: Any, subject: Subject, tolerance
                 ref[one], cand[one], step.valid[one], floor=error[one], tolerance=tolerance,
                 subject=subject, case=case, output=output, first_position=int(first),
             )  # fmt: skip
-            rows += [dataclasses.replace(row, row=b) for row in made]
+            rows += [_of_row(row, b) for row in made]
     return rows
+
+
+def _of_row(row: ParityRow, batch_row: int) -> ParityRow:
+    """Only logits choose tokens: other outputs have no probabilities to compare."""
+    placed = dataclasses.replace(row, row=batch_row)
+    return placed if row.output == "logits" else dataclasses.replace(placed, kl=float("nan"), top1=None)
 
 
 def _tolerance(dtype: str, reference: Sequence[Run], floor: Sequence[Run]) -> Tolerance:

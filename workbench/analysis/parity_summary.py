@@ -37,7 +37,8 @@ class ParityGroup:
     """One execution provider in one case (or, ``case=""``, in all of them): the worst numbers, and the
     verdict.
 
-    ``top1`` is the number of positions, of ``positions``, at which both runs choose the same token.
+    ``top1`` is the number of positions, of ``positions``, at which both runs choose the same token; None where the
+    output chooses none (hidden states).
     """
 
     execution_provider: str
@@ -48,11 +49,16 @@ class ParityGroup:
     positions: int
     max_abs: float
     kl: float
-    top1: int
+    top1: int | None
     floor: float
     tolerance: Tolerance
     verdict: Verdict
     reason: str
+
+    @property
+    def choices(self) -> str:
+        """``18/18``, or a dash where nothing ran or nothing is chosen."""
+        return "-" if self.top1 is None or not self.positions else f"{self.top1}/{self.positions}"
 
     @property
     def text(self) -> str:
@@ -70,7 +76,8 @@ class ParityGroup:
         head = f"{self.execution_provider} {self.dtype} on {self.executor} ({self.label})"
         numbers = f"{comparison(self.max_abs, self.tolerance.atol)}{origin}"
         tail = f"; {self.reason}" if self.reason else ""
-        return f"{head}: {numbers} {self.verdict}, top1 {self.top1}/{self.positions}{tail}"
+        choices = "" if self.top1 is None else f", top1 {self.choices}"
+        return f"{head}: {numbers} {self.verdict}{choices}{tail}"
 
     def _max_abs(self) -> str:
         if self.verdict == "ok":
@@ -81,10 +88,8 @@ class ParityGroup:
         """What the HTML table shows: errors in decades."""
         ran = self.verdict != "not run"
         limit = bound(self.tolerance.atol) if ran else "-"
-        top1 = f"{self.top1}/{self.positions}" if ran else "-"
-        worst = (
-            [decade(self.max_abs), at_most(self.kl, 1e-9), top1, decade(self.floor)] if ran else ["-", "-", "-", "-"]
-        )
+        kl = "-" if self.top1 is None else at_most(self.kl, 1e-9)
+        worst = [decade(self.max_abs), kl, self.choices, decade(self.floor)] if ran else ["-", "-", "-", "-"]
         return [
             self.execution_provider,
             self.dtype,
@@ -120,7 +125,7 @@ class ParitySummary:
                 g.positions,
                 g.max_abs,
                 g.kl,
-                g.top1 / g.positions if g.positions else float("nan"),
+                g.top1 / g.positions if g.positions and g.top1 is not None else float("nan"),
                 g.floor,
                 g.tolerance.atol,
                 g.verdict,
@@ -183,7 +188,7 @@ def fold(rows: list[ParityRow], case: str) -> ParityGroup:
         len(ran) if verdict != "not run" else 0,
         _max(row.max_abs for row in ran),
         _max(row.kl for row in ran),
-        sum(row.top1 is True for row in ran),
+        None if all(row.top1 is None for row in ran) else sum(row.top1 is True for row in ran),
         _max(row.floor for row in ran),
         limit,
         verdict,

@@ -73,7 +73,7 @@ def _numbers(group: ParityGroup) -> list[str]:
     if group.verdict == "not run":
         return ["-"] * 4
     numbers = (group.max_abs, group.floor, group.tolerance.atol)
-    return [*(f"{number:.1e}" if number else "0" for number in numbers), f"{group.top1}/{group.positions}"]
+    return [*(f"{number:.1e}" if number else "0" for number in numbers), group.choices]
 
 
 def show_report(console: Console, report: OptimizationReport) -> None:
