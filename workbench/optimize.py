@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -114,6 +115,19 @@ def compute_dtype(model: ir.Model) -> ir.DataType | None:
     return max(counts, key=lambda d: counts[d]) if counts else None
 
 
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """No garbage collection while many nodes are made: it would look at all of them again and again and free none."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@collector_paused()
 def run_plan(model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused_inputs: bool = False) -> Optimized:
     """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only."""
     seconds: dict[str, float] = {}

@@ -13,7 +13,7 @@ from workbench.config.parts import AnyConfig
 from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider
 from workbench.errors import Diagnostic, UnsupportedError
-from workbench.optimize import check, run_plan
+from workbench.optimize import check, collector_paused, run_plan
 from workbench.package import Package
 from workbench.rules import RULES
 from workbench.rules.plan import plan
@@ -45,7 +45,8 @@ class Recipe:
         """The generic graphs in a dtype, with weights bound if there are any."""
         key = (dtype, options)
         if key not in self._made:
-            models = self.task.build(self.make_module(self.config, dtype), self.config, dtype, options)
+            with collector_paused():
+                models = self.task.build(self.make_module(self.config, dtype), self.config, dtype, options)
             bound = None
             if self.weights is not None:
                 for model in models.values():

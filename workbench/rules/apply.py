@@ -10,7 +10,7 @@ import onnx_ir as ir
 from workbench import functions
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.features import uses
-from workbench.rules.graph import scope, use_of
+from workbench.rules.graph import scope
 from workbench.rules.plan import Plan, Step
 from workbench.rules.report import Miss, RuleReport
 from workbench.types import REPLACES_KEY, RULES_KEY, SCOPE_KEY
@@ -18,7 +18,8 @@ from workbench.types import REPLACES_KEY, RULES_KEY, SCOPE_KEY
 
 def op_counts(model: ir.Model) -> dict[str, int]:
     """Nodes of the main graph by operator (``com.microsoft.GroupQueryAttention``)."""
-    return dict(collections.Counter(str(use_of(node)) for node in model.graph))
+    counts = collections.Counter((node.domain, node.op_type) for node in model.graph)
+    return {f"{domain}.{op_type}" if domain else op_type: count for (domain, op_type), count in counts.items()}
 
 
 def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
@@ -29,7 +30,8 @@ def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
     start, before, rule = time.perf_counter(), op_counts(model), step.rule
     misses: list[Miss] = []
     partial: list[Miss] = []
-    anchors = [node for node in model.graph if use_of(node) in rule.anchors and _is_candidate(node, step)]
+    wanted = {(use.domain, use.op_type) for use in rule.anchors}
+    anchors = [n for n in model.graph if (n.domain, n.op_type) in wanted and _is_candidate(n, step)]
     for node in list(anchors):
         if node.graph is not model.graph:
             anchors.remove(node)  # a rewrite before this one took it along
@@ -44,9 +46,10 @@ def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
     applied = len(anchors) - len(misses)
     if applied:
         model.graph.sort()  # a rewrite may replace a value that was made before its anchor (the sum of a skip norm)
+    after = op_counts(model) if applied else before
     seconds = time.perf_counter() - start
     return RuleReport(
-        rule.name, rule.stage, len(anchors), applied, tuple(misses), tuple(partial), before, op_counts(model), seconds
+        rule.name, rule.stage, len(anchors), applied, tuple(misses), tuple(partial), before, after, seconds
     )
 
 
