@@ -24,9 +24,11 @@ def alone(session: OrtCpuSession, rows: Rows, decode: Rows, padding: Padding = "
     return [batch(session, [row], [more], "right", padding)[0] for row, more in zip(rows, decode, strict=True)]
 
 
-def batch(session: OrtCpuSession, rows: Rows, decode: Rows, side: str, padding: Padding = "any") -> list[RowLogits]:
-    """All rows at once, padded on one ``side``."""
-    runner, width = TokenRunner(session, padding), max(len(row) for row in rows)
+def batch(
+    session: OrtCpuSession, rows: Rows, decode: Rows, side: str, padding: Padding = "any", extra: int = 0
+) -> list[RowLogits]:
+    """All rows at once, padded on one ``side`` to the longest and ``extra`` slots more."""
+    runner, width = TokenRunner(session, padding), max(len(row) for row in rows) + extra
     ids = np.array([_pad(row, width, PAD, side) for row in rows])
     mask = np.array([_pad([1] * len(row), width, 0, side) for row in rows])
     prefill = runner.run(TokenStep(ids, mask))

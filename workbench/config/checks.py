@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from workbench.errors import ConfigError
+
+LARGEST = 2**31 - 1
+"""The largest size of anything; no model comes near."""
+FLAGS = (
+    "attention_bias", "mlp_bias", "qkv_bias", "attention_out_bias", "bias", "tie_word_embeddings", "norm_topk_prob",
+    "use_parallel_residual", "parallel_attn", "qk_layernorm", "use_qkv_bias", "use_sliding_window", "scale_attn_weights",
+    "scale_attn_by_inverse_layer_idx", "apply_residual_connection_post_layernorm",
+)  # fmt: skip
+"""Words of Hugging Face's configs that are true or false."""
 
 
 def one_of(field: str, found: object, allowed: tuple[str, ...]) -> None:
@@ -15,8 +26,36 @@ def positive(config: object, *fields: str) -> None:
     """Refuse a size or factor that is no number above 0."""
     for field in fields:
         value = getattr(config, field)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        if not is_positive(value):
             raise ConfigError(f"{field} is {value!r}; it must be a number greater than 0.")
+
+
+def whole(sizes: Mapping[str, object]) -> None:
+    """Refuse a size that is no whole number from 1 on; None means that it is not given."""
+    for name, value in sizes.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST):
+            raise ConfigError(f"{name} is {repr(value)[:60]}; it must be a whole number from 1 to {LARGEST}.")
+
+
+def flags(hf: Mapping[str, object]) -> None:
+    """Refuse a yes or no that is neither: ``"false"`` would read as yes."""
+    for name in FLAGS:
+        value = hf.get(name)
+        if value is not None and value not in (True, False):
+            raise ConfigError(f"{name} is {repr(value)[:60]}; it must be true or false.")
+
+
+def token_ids(**found: object) -> None:
+    """Refuse a special token that is no id."""
+    for name, value in found.items():
+        for token in value if isinstance(value, tuple) else (value,):
+            if token is not None and (isinstance(token, bool) or not isinstance(token, int)):
+                raise ConfigError(f"{name} is {repr(value)[:60]}; it must be a token id, a whole number.")
+
+
+def is_positive(value: object) -> bool:
+    """Whether this is a finite number above 0."""
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0 < value < float("inf")
 
 
 def per_layer(field: str, values: tuple[object, ...] | None, layers: int) -> None:

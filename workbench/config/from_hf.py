@@ -9,11 +9,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.config.checks import whole
 from workbench.config.model_config import ModelConfig, RopeConfig
 from workbench.errors import ConfigError
 
 HfConfig = Mapping[str, Any]
 _ROPE_FIELDS = tuple(field.name for field in dataclasses.fields(RopeConfig))
+_ROPE_ALIASES = {"su": "longrope", "mrope": "default"}
+_NEED_FACTOR = ("linear", "dynamic", "llama3", "yarn")
 _NORM_EPS = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps")
 
 
@@ -27,19 +30,47 @@ def rope_from_hf(hf: HfConfig, layer_type: str | None = None, **defaults: Any) -
 
     ``layer_type`` picks one where the config has a RoPE per layer type; ``defaults`` are the family's own.
     """
-    found = dict(hf.get("rope_parameters") or hf.get("rope_scaling") or {})
-    if layer_type is not None and isinstance(found.get(layer_type), Mapping):
-        found = dict(found[layer_type])
-    found["rope_type"] = found.get("rope_type") or found.get("type") or "default"
-    found["rope_type"] = {"su": "longrope", "mrope": "default"}.get(found["rope_type"], found["rope_type"])
-    for name in ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings"):
+    found = _rope_words(hf, layer_type)
+    given = found.get("rope_type") or found.get("type") or "default"
+    found["rope_type"] = _ROPE_ALIASES.get(given, given) if isinstance(given, str) else given
+    for name in ("rope_theta", "partial_rotary_factor"):
         if found.get(name) is None:
             found[name] = hf.get(name, defaults.get(name))
+    found.update(_scaling(found, hf))
     values = {name: found[name] for name in _ROPE_FIELDS if found.get(name) is not None}
-    for name in ("short_factor", "long_factor"):
-        if name in values:
-            values[name] = tuple(values[name])
-    return RopeConfig(**values)
+    tuples: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+    return RopeConfig(**tuples)
+
+
+def _rope_words(hf: HfConfig, layer_type: str | None) -> dict[str, Any]:
+    found = hf.get("rope_parameters") or hf.get("rope_scaling") or {}
+    if layer_type is not None and isinstance(found, Mapping) and isinstance(found.get(layer_type), Mapping):
+        found = found[layer_type]
+    if not isinstance(found, Mapping) or (layer_type is None and any(isinstance(v, Mapping) for v in found.values())):
+        raise ConfigError(
+            f"rope_parameters (or rope_scaling) is {str(found)[:80]}; the {hf.get('model_type', '?')} family reads one "
+            "object of named numbers, like {'rope_type': 'linear', 'factor': 2.0}."
+        )
+    return dict(found)
+
+
+def _scaling(found: HfConfig, hf: HfConfig) -> dict[str, Any]:
+    """The original length and the factor as transformers settles them.
+
+    Beside the RoPE parameters the original length wins; dynamic RoPE knows ``max_position_embeddings`` alone. Longrope
+    with a factor of its own takes that for its attention factor, else the ratio of the two lengths.
+    """
+    kind, factor, word = found["rope_type"], found.get("factor"), "original_max_position_embeddings"
+    if factor is None and kind in _NEED_FACTOR:
+        raise ConfigError(
+            f"rope_parameters: rope_type {kind!r} needs factor; found none. Add it from the model's own config.json."
+        )
+    places = (hf, found) if kind in ("llama3", "yarn", "longrope") else (found, hf)
+    original = next((place[word] for place in places if place.get(word) is not None), None)
+    settled: dict[str, Any] = {word: None if kind == "dynamic" else original}
+    if kind == "longrope" and isinstance(factor, int | float) and factor <= 1 and not found.get("attention_factor"):
+        settled["attention_factor"] = 1.0
+    return settled
 
 
 def sizes(hf: HfConfig) -> dict[str, Any]:
@@ -61,6 +92,7 @@ def sizes(hf: HfConfig) -> dict[str, Any]:
             "Use the model's whole config.json."
         )
     width, heads = found["hidden_size"], found["num_attention_heads"]
+    whole({**found, "head_dim": hf.get("head_dim") or None})
     found["num_key_value_heads"] = first(hf, "num_key_value_heads", default=heads)
     found["head_dim"] = hf.get("head_dim") or _head_dim(width, heads)
     found["intermediate_size"] = first(hf, "intermediate_size", "n_inner", default=4 * width)
@@ -68,8 +100,8 @@ def sizes(hf: HfConfig) -> dict[str, Any]:
     return found
 
 
-def _head_dim(width: Any, heads: Any) -> int:
-    if not isinstance(width, int) or not isinstance(heads, int) or heads <= 0 or width % heads:
+def _head_dim(width: int, heads: int) -> int:
+    if width % heads:
         raise ConfigError(
             f"hidden_size ({width!r}) is not a multiple of num_attention_heads ({heads!r}) and head_dim is not given; "
             "add head_dim to the config."

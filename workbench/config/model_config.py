@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.config.checks import one_of, per_layer, positive
+from workbench.config.checks import one_of, per_layer, positive, token_ids, whole
 from workbench.config.rope_config import ROPE_TYPES, RopeConfig
 from workbench.errors import ConfigError
 
@@ -16,6 +16,10 @@ ACTIVATIONS = ("silu", "swish", "gelu", "gelu_pytorch_tanh", "gelu_new", "gelu_f
 LAYER_TYPES = ("full_attention", "sliding_attention")
 NORM_TYPES = ("rms_norm", "layer_norm")
 PLACEMENTS = ("pre", "sandwich", "post")
+_SIZES = (
+    "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+    "num_key_value_heads", "head_dim", "max_position_embeddings",
+)  # fmt: skip
 POSITIONS = ("rope", "learned", "alibi", "none")
 
 
@@ -33,7 +37,9 @@ class MoeConfig:
     layers: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
-        positive(self, "num_experts", "num_experts_per_tok", "moe_intermediate_size")
+        names = ("num_experts", "num_experts_per_tok", "moe_intermediate_size")
+        positive(self, *names)
+        whole({name: getattr(self, name) for name in names})
         if self.num_experts_per_tok > self.num_experts:
             raise ConfigError(
                 f"num_experts_per_tok ({self.num_experts_per_tok}) is more than num_experts ({self.num_experts})."
@@ -106,10 +112,9 @@ class ModelConfig:
     pad_token_id: int | None = None
 
     def __post_init__(self) -> None:
-        positive(
-            self, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-            "num_key_value_heads", "head_dim", "max_position_embeddings", "norm_eps",
-        )  # fmt: skip
+        positive(self, *_SIZES, "norm_eps")
+        whole({name: getattr(self, name) for name in (*_SIZES, "sliding_window")})
+        token_ids(bos_token_id=self.bos_token_id, eos_token_id=self.eos_token_id, pad_token_id=self.pad_token_id)
         self._check_words()
         if self.num_attention_heads % self.num_key_value_heads:
             raise ConfigError(
@@ -140,6 +145,8 @@ class ModelConfig:
                 f"RoPE rotates pairs: head_dim x partial_rotary_factor must be even and at least 2; "
                 f"found {self.head_dim} x {rope.partial_rotary_factor} = {dim}."
             )
+        if dim == 2 and rope.rope_type == "dynamic":
+            raise ConfigError("Dynamic RoPE grows its base by the power dim / (dim - 2); 2 rotated entries have none.")
         if rope.short_factor is not None and len(rope.short_factor) != dim // 2:
             raise ConfigError(f"short_factor has {len(rope.short_factor)} numbers; RoPE rotates {dim // 2} pairs.")
 

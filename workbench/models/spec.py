@@ -9,6 +9,7 @@ from typing import Any
 from onnxscript import nn
 
 from workbench.components.decoder import CausalLM
+from workbench.config.checks import flags
 from workbench.config.parts import AnyConfig
 
 
@@ -42,4 +43,5 @@ class ModelSpec:
         Raises:
             ConfigError: a size is missing, or a value is refused.
         """
+        flags(hf)
         return self.config({**self.defaults, **hf})
