@@ -115,8 +115,17 @@ row("config that is a list", errors.ConfigError, "holds a JSON list", "an object
 row("config without a size", errors.ConfigError, "llama config lacks hidden_size", "found ", "whole config.json")(
     lambda path: skeleton(hidden_size=None)
 )
-row("size of nothing", errors.ConfigError, "num_hidden_layers is 0", "greater than 0")(
+row("size of nothing", errors.ConfigError, "num_hidden_layers is 0", "whole number from 1 to 10000")(
     lambda path: skeleton(num_hidden_layers=0)
+)
+row("size that is no whole number", errors.ConfigError, "hidden_size is 1.5", "whole number")(
+    lambda path: skeleton(hidden_size=1.5)
+)
+row("flag that is a word", errors.ConfigError, "tie_word_embeddings is 'false'", "must be true or false")(
+    lambda path: skeleton(tie_word_embeddings="false")
+)
+row("scaling without its factor", errors.ConfigError, "rope_type 'linear' needs factor", "own config.json")(
+    lambda path: skeleton(rope_parameters={"rope_type": "linear", "rope_theta": 10000.0})
 )
 row("heads that do not divide", errors.ConfigError, "num_attention_heads (4)", "multiple of num_key_value_heads (3)")(
     lambda path: skeleton(num_key_value_heads=3)

@@ -9,7 +9,7 @@ from typing import Any
 from onnxscript import nn
 
 from workbench.components.decoder import CausalLM
-from workbench.config.checks import flags
+from workbench.config.checks import words
 from workbench.config.parts import AnyConfig
 
 
@@ -43,5 +43,5 @@ class ModelSpec:
         Raises:
             ConfigError: a size is missing, or a value is refused.
         """
-        flags(hf)
+        words(hf)
         return self.config({**self.defaults, **hf})
