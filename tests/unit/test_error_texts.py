@@ -127,6 +127,10 @@ row("flag that is a word", errors.ConfigError, "tie_word_embeddings is 'false'",
 row("scaling without its factor", errors.ConfigError, "rope_type 'linear' needs factor", "own config.json")(
     lambda path: skeleton(rope_parameters={"rope_type": "linear", "rope_theta": 10000.0})
 )
+row("switch that nothing builds", errors.UnsupportedError, "use_bidirectional_attention is True", "module_class")(
+    lambda path: skeleton(use_bidirectional_attention=True)
+)
+row("list that is none", errors.ConfigError, "layer_types is 3", "must be a list")(lambda path: skeleton(layer_types=3))
 row("heads that do not divide", errors.ConfigError, "num_attention_heads (4)", "multiple of num_key_value_heads (3)")(
     lambda path: skeleton(num_key_value_heads=3)
 )

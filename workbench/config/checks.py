@@ -8,14 +8,6 @@ from workbench.errors import ConfigError
 
 LARGEST = 2**31 - 1
 """The largest size of anything; no model comes near."""
-MOST_LAYERS = 10_000
-_LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
-FLAGS = (
-    "attention_bias", "mlp_bias", "qkv_bias", "attention_out_bias", "bias", "tie_word_embeddings", "norm_topk_prob",
-    "use_parallel_residual", "parallel_attn", "qk_layernorm", "use_qkv_bias", "use_sliding_window",
-    "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "apply_residual_connection_post_layernorm",
-)  # fmt: skip
-"""Words of Hugging Face's configs that are true or false."""
 
 
 def one_of(field: str, found: object, allowed: tuple[str, ...]) -> None:
@@ -37,16 +29,6 @@ def whole(sizes: Mapping[str, object], most: int = LARGEST) -> None:
     for name, value in sizes.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= most):
             raise ConfigError(f"{name} is {repr(value)[:60]}; it must be a whole number from 1 to {most}.")
-
-
-def words(hf: Mapping[str, object]) -> None:
-    """Refuse a yes or no that is neither (``"false"`` would read as yes), and more layers than any model has."""
-    layers = {name: hf[name] for name in _LAYERS if hf.get(name) is not None}
-    whole(layers, MOST_LAYERS)
-    for name in FLAGS:
-        value = hf.get(name)
-        if value is not None and value not in (True, False):
-            raise ConfigError(f"{name} is {repr(value)[:60]}; it must be true or false.")
 
 
 def token_ids(**found: object) -> None:

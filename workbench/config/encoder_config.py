@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from workbench.config.checks import one_of, positive
+from workbench.config.checks import one_of, positive, token_ids, whole
 from workbench.config.model_config import ACTIVATIONS
 from workbench.errors import ConfigError
 
@@ -34,10 +34,13 @@ class EncoderConfig:
     mlp_bias: bool = True
 
     def __post_init__(self) -> None:
-        positive(
-            self, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-            "max_position_embeddings", "type_vocab_size", "norm_eps",
+        sizes = (
+            "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+            "max_position_embeddings", "type_vocab_size",
         )  # fmt: skip
+        positive(self, *sizes, "norm_eps")
+        whole({name: getattr(self, name) for name in sizes})
+        token_ids(pad_token_id=self.pad_token_id)
         one_of("hidden_act", self.hidden_act, ACTIVATIONS)
         if self.hidden_size % self.num_attention_heads:
             raise ConfigError(

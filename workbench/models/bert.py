@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.components.encoder import Encoder
 from workbench.config.encoder_config import EncoderConfig
 from workbench.config.from_hf import HfConfig
+from workbench.errors import UnsupportedError
 from workbench.models.spec import ModelSpec
 from workbench.models.weight_table import rename
 
@@ -13,6 +14,8 @@ _THEIRS, _OURS = "encoder.layer.{i}.", "layers.{i}."
 
 def config(hf: HfConfig) -> EncoderConfig:
     """BERT's words are the standard ones."""
+    if hf.get("is_decoder"):
+        raise UnsupportedError("is_decoder is True: a BERT that looks back only is not built; this one is an encoder.")
     names = (
         "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
         "max_position_embeddings", "type_vocab_size", "hidden_act", "pad_token_id",

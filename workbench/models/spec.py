@@ -9,8 +9,8 @@ from typing import Any
 from onnxscript import nn
 
 from workbench.components.decoder import CausalLM
-from workbench.config.checks import words
 from workbench.config.parts import AnyConfig
+from workbench.config.words import read_checked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +42,6 @@ class ModelSpec:
 
         Raises:
             ConfigError: a size is missing, or a value is refused.
+            UnsupportedError: a switch asks for something that is not built here.
         """
-        words(hf)
-        return self.config({**self.defaults, **hf})
+        return read_checked(self.config, {**self.defaults, **hf})
