@@ -155,6 +155,16 @@ def test_only_one_of_them_rotated_stays_outside() -> None:
     assert distance(model, after, feeds(config())) <= 1e-5
 
 
+@pytest.mark.parametrize("head_dim", [10, 20])
+def test_heads_that_the_kernel_refuses_keep_their_attention(head_dim: int) -> None:
+    of = config(head_dim=head_dim)
+    after, report = applied(llama(of), "fuse/gqa")
+    assert (report.applied, gqa(after)) == (0, [])
+    assert {(miss.kind, miss.reason) for miss in report.misses} == {
+        ("precondition", f"heads hold {head_dim} numbers and the kernel needs a multiple of 8")
+    }
+
+
 # --- misses ---------------------------------------------------------------------------------------------
 def _set(name: str, value: int | float) -> Callable[[ir.Node], None]:
     def change(node: ir.Node) -> None:

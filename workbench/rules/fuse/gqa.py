@@ -24,6 +24,8 @@ ROTARY, CAST, RMS_NORM = OpId("RotaryEmbedding"), OpId("Cast"), OpId("RMSNormali
 THROUGH = (RMS_NORM, OpId("Reshape"), OpId("Transpose"), OpId("Mul"), OpId("LayerNormalization"))
 """What may stand between RoPE and Attention in models that normalise afterwards."""
 LOWEST = {ir.DataType.FLOAT: -3.0e38, ir.DataType.FLOAT16: -65504.0, ir.DataType.BFLOAT16: -3.0e38}
+HEAD_MULTIPLE = 8
+"""The kernel refuses heads of any other size, on every provider (onnxruntime 1.32, its shared check of inputs)."""
 TABLE_MULTIPLE = 8
 """The kernel wants the width of its RoPE tables to be a multiple of this (onnxruntime 1.32, measured)."""
 
@@ -87,6 +89,8 @@ def _check_form(node: ir.Node) -> None:
     key_size, value_size = last_dim(node.inputs[4]), last_dim(node.inputs[5])
     if key_size != value_size:
         raise Refusal(f"key and value heads differ in size ({key_size} and {value_size})")
+    if isinstance(key_size, int) and key_size % HEAD_MULTIPLE:
+        raise Refusal(f"heads hold {key_size} numbers and the kernel needs a multiple of {HEAD_MULTIPLE}")
 
 
 def _attributes(site: Site, mask: ir.Node, rope: _Rope | None) -> dict[str, Any]:
