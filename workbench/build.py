@@ -10,6 +10,7 @@ import onnx_ir as ir
 from onnxscript import nn
 
 from workbench.components.decoder import CausalLM
+from workbench.config.check_words import check_words
 from workbench.config.model_config import ModelConfig
 from workbench.config.resolve import resolve
 from workbench.ep import ExecutionProvider, get_ep
@@ -100,6 +101,7 @@ def recipe_for(
     """Resolve a model and open its weights."""
     source = resolve(model, load_weights=load_weights)
     spec = lookup(source.model_type)
+    check_words(source.hf)
     config = spec.config(source.hf)
     weights = None
     if load_weights:

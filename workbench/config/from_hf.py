@@ -38,8 +38,9 @@ def common(hf: Mapping[str, Any], *, rms_norm_eps: float = 1e-6, **overrides: An
         n for n in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads") if hf.get(n) is None
     ]
     if missing:
+        held = ", ".join(sorted(map(str, hf))[:12])
         raise ConfigError(
-            f"The {hf.get('model_type', '?')} config lacks {', '.join(missing)}; found {', '.join(sorted(hf)[:12])}. "
+            f"The {hf.get('model_type', '?')} config lacks {', '.join(missing)}; found {held}. "
             "Use the model's whole config.json."
         )
     heads = hf["num_attention_heads"]
@@ -77,5 +78,8 @@ def _head_dim(hf: Mapping[str, Any]) -> int:
 
 
 def llama(hf: Mapping[str, Any]) -> ModelConfig:
-    """The config of a llama: nothing but what is common."""
-    return ModelConfig(**common(hf), rope=rope_from_hf(hf))
+    """The config of a llama: nothing but what is common, and a feed-forward whose width nothing implies."""
+    words = common(hf)
+    if hf.get("intermediate_size") is None:
+        raise ConfigError("The llama config lacks intermediate_size. Use the model's whole config.json.")
+    return ModelConfig(**words, rope=rope_from_hf(hf))

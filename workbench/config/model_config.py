@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.config.check_words import check_words
 from workbench.errors import ConfigError
 
 ROPE_TYPES = ("default", "linear", "llama3")
@@ -73,6 +74,7 @@ class ModelConfig:
     pad_token_id: int | None = None
 
     def __post_init__(self) -> None:
+        check_words(vars(self))
         _positive(
             self, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
             "num_key_value_heads", "head_dim", "max_position_embeddings", "rms_norm_eps",

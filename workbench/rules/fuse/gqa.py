@@ -19,6 +19,8 @@ THROUGH = (RMS_NORM, OpId("Reshape"), OpId("Transpose"), OpId("Mul"), OpId("Laye
 LOWEST = {ir.DataType.FLOAT: -3.0e38, ir.DataType.FLOAT16: -65504.0, ir.DataType.BFLOAT16: -3.0e38}
 TABLE_MULTIPLE = 8
 """The kernel wants the width of its RoPE tables to be a multiple of this (onnxruntime 1.32, measured)."""
+HEAD_MULTIPLE = 8
+"""The kernel refuses heads of any other size when it runs (onnxruntime 1.32, measured)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +82,8 @@ def _check_form(node: ir.Node) -> None:
     key_size, value_size = last_dim(node.inputs[4]), last_dim(node.inputs[5])
     if key_size != value_size:
         raise Refusal(f"key and value heads differ in size ({key_size} and {value_size})")
+    if key_size is not None and key_size % HEAD_MULTIPLE:
+        raise Refusal(f"its heads hold {key_size} values and the kernel takes multiples of {HEAD_MULTIPLE} only")
 
 
 def _attributes(site: Site, mask: ir.Node, rope: _Rope | None) -> dict[str, Any]:
