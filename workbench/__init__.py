@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.ep import execution_providers, get_ep, register_ep
     from workbench.ep.base import ExecutionProvider, Kernel
     from workbench.errors import (
+        ArgumentError,
         ConfigError,
         Diagnostic,
         ExecutionError,
@@ -89,6 +90,7 @@ _PLACES = {
     "OrtCpuSession": "runtime.ort_cpu",
     "SessionSettings": "runtime.ort_cpu",
     # errors
+    "ArgumentError": "errors",
     "ConfigError": "errors",
     "Diagnostic": "errors",
     "ExecutionError": "errors",
@@ -113,8 +115,9 @@ __all__ = [
     "CausalLM", "ExecutionProvider", "Kernel", "ModelConfig", "RopeConfig", "execution_providers",
     "families", "get_ep", "register_ep", "support",
     "OrtCpuSession", "SessionSettings",
-    "ConfigError", "Diagnostic", "ExecutionError", "FeedsError", "FusionError", "LegalityError", "ModelFileError",
-    "OfflineError", "SaveError", "UnknownNameError", "UnsupportedError", "WeightsError", "WorkbenchError",
+    "ArgumentError", "ConfigError", "Diagnostic", "ExecutionError", "FeedsError", "FusionError", "LegalityError",
+    "ModelFileError", "OfflineError", "SaveError", "UnknownNameError", "UnsupportedError", "WeightsError",
+    "WorkbenchError",
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import onnx_ir as ir
 from onnxscript import nn
 
+from workbench.config.check_words import check_words
 from workbench.config.parts import AnyConfig
 from workbench.config.resolve import resolve
 from workbench.ep import ExecutionProvider, get_ep
@@ -101,6 +102,7 @@ def recipe_for(
     """Resolve a model and open its weights."""
     source = resolve(model, load_weights=load_weights)
     spec = lookup(source.model_type)
+    check_words(source.hf)
     config = spec.read(source.hf)
     weights = None
     if load_weights:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 Severity = Literal["info", "warning", "error"]
+_LONGEST = 80  # characters of a value that an error text repeats
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +40,10 @@ class WorkbenchError(Exception):
 
 class UnknownNameError(WorkbenchError, ValueError):
     """A model, execution provider, dtype, task or runtime has a name that nothing answers to."""
+
+
+class ArgumentError(WorkbenchError, TypeError):
+    """A value has a type that a function cannot take."""
 
 
 class UnsupportedError(WorkbenchError):
@@ -81,13 +86,24 @@ class ExecutionError(WorkbenchError):
     """A runtime refused to load or to run a graph."""
 
 
+def wrong_type(argument: str, found: object, allowed: str, hint: str = "") -> ArgumentError:
+    """An :class:`ArgumentError` that says what came and what is taken."""
+    tail = f" {hint}" if hint else ""
+    return ArgumentError(f"{argument} must be {allowed}; found {type(found).__name__} {_short(found)}.{tail}")
+
+
+def _short(found: object) -> str:
+    text = repr(found)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
 def unknown(kind: str, found: object, allowed: Iterable[str], hint: str = "") -> UnknownNameError:
     """An :class:`UnknownNameError` that names the close match first."""
     names = sorted(allowed)
-    close = difflib.get_close_matches(str(found).lower(), names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(found)[:_LONGEST].lower(), names, n=1, cutoff=0.5)
     guess = f" Did you mean {close[0]!r}?" if close else ""
     tail = f" {hint}" if hint else ""
-    return UnknownNameError(f"Unknown {kind} {found!r}.{guess} Known: {', '.join(names)}.{tail}")
+    return UnknownNameError(f"Unknown {kind} {_short(found)}.{guess} Known: {', '.join(names)}.{tail}")
 
 
 def some(names: Iterable[str], shown: int = 5) -> str:

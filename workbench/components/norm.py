@@ -15,7 +15,7 @@ class RMSNorm(nn.Module):
 
     def __init__(self, size: int, *, eps: float, dtype: ir.DataType) -> None:
         super().__init__()
-        self.eps = eps
+        self.eps = float(eps)
         self.weight = nn.Parameter([size], dtype=dtype)
 
     def forward(self, op: OpBuilder, x: ir.Value) -> ir.Value:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from workbench.errors import ConfigError
 
@@ -42,6 +44,14 @@ def token_ids(**found: object) -> None:
 def is_positive(value: object) -> bool:
     """Whether this is a finite number above 0."""
     return not isinstance(value, bool) and isinstance(value, int | float) and 0 < value < float("inf")
+
+
+def switches(config: Any) -> None:
+    """Refuse a switch that is neither true nor false: ``'no'`` would count as true."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.type == "bool" and not isinstance(value, bool):
+            raise ConfigError(f"{field.name} is {value!r:.80}; it must be true or false. Correct the config.")
 
 
 def per_layer(field: str, values: tuple[object, ...] | None, layers: int) -> None:

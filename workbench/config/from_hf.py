@@ -87,14 +87,20 @@ def sizes(hf: HfConfig) -> dict[str, Any]:
     }
     missing = [name for name, value in found.items() if value is None]
     if missing:
+        held = ", ".join(sorted(map(str, hf))[:12])
         raise ConfigError(
-            f"The {hf.get('model_type', '?')} config lacks {', '.join(missing)}; found {', '.join(sorted(hf)[:12])}. "
+            f"The {hf.get('model_type', '?')} config lacks {', '.join(missing)}; found {held}. "
             "Use the model's whole config.json."
         )
     width, heads = found["hidden_size"], found["num_attention_heads"]
     whole({**found, "head_dim": hf.get("head_dim") or None})
     found["num_key_value_heads"] = first(hf, "num_key_value_heads", default=heads)
     found["head_dim"] = hf.get("head_dim") or _head_dim(width, heads)
+    if "intermediate_size" in hf and hf["intermediate_size"] is None:
+        raise ConfigError(
+            f"The {hf.get('model_type', '?')} config lacks intermediate_size: it says null. "
+            "Use the model's whole config.json."
+        )
     found["intermediate_size"] = first(hf, "intermediate_size", "n_inner", default=4 * width)
     found["max_position_embeddings"] = first(hf, "max_position_embeddings", "n_positions", "seq_length", default=2048)
     return found

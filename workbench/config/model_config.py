@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.config.checks import one_of, per_layer, positive, token_ids, whole
+from workbench.config.checks import one_of, per_layer, positive, switches, token_ids, whole
 from workbench.config.rope_config import ROPE_TYPES, RopeConfig
 from workbench.errors import ConfigError
 
@@ -115,6 +115,7 @@ class ModelConfig:
         positive(self, *_SIZES, "norm_eps")
         whole({name: getattr(self, name) for name in (*_SIZES, "sliding_window")})
         token_ids(bos_token_id=self.bos_token_id, eos_token_id=self.eos_token_id, pad_token_id=self.pad_token_id)
+        switches(self)
         self._check_words()
         if self.num_attention_heads % self.num_key_value_heads:
             raise ConfigError(
