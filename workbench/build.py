@@ -13,6 +13,7 @@ from onnxscript import nn
 from workbench.config.check_words import check_words
 from workbench.config.parts import AnyConfig
 from workbench.config.resolve import resolve
+from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import UnsupportedError, WorkbenchError, unknown
 from workbench.models import lookup
@@ -56,7 +57,8 @@ def build(
 
     Raises:
         UnknownNameError: unknown model, task, execution provider, dtype or padding (the close match comes first).
-        UnsupportedError: the provider cannot compute in this dtype, or an option does not exist for it.
+        UnsupportedError: the provider cannot compute in this dtype, an option does not exist for it, or the weights
+            are quantized other than in a .gguf file.
         ConfigError, WeightsError, OfflineError: what is wrong with the model's files.
     """
     ep = get_ep(execution_provider)
@@ -101,6 +103,8 @@ def recipe_for(
 ) -> Recipe:
     """Resolve a model and open its weights."""
     source = resolve(model, load_weights=load_weights)
+    if load_weights:
+        _check_plain(source)
     spec = lookup(source.model_type)
     check_words(source.hf)
     config = spec.read(source.hf)
@@ -114,6 +118,17 @@ def recipe_for(
         config, weights, notes = settle_head(config, convert(stored, spec.weights, config))
         source = dataclasses.replace(source, diagnostics=(*source.diagnostics, *notes))
     return Recipe(module_class or spec.module, config, get_task(task or spec.task), source, weights)
+
+
+def _check_plain(source: SourceConfig) -> None:
+    """Packed or scaled weights may have the plain ones' names and shapes: read as they are, they would be wrong."""
+    found = source.hf.get("quantization_config")
+    if found:
+        method = found.get("quant_method", "unnamed") if isinstance(found, Mapping) else found
+        raise UnsupportedError(
+            f"{source.name} holds quantized weights (quantization_config: {str(method)[:40]}), which are not read from "
+            "safetensors. Take the model's unquantized folder or a .gguf file, or pass load_weights=False."
+        )
 
 
 def _check_options(padding: str, trust_remote_code: bool) -> None:

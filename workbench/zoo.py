@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 PROOFS = Path(__file__).parent / "models" / "proofs.json"
 COLUMNS = ["model_type", "task", "roles", "proven", "max_abs_diff", "versions"]
-_ENGINE = ("components", "functions", "tasks", "config/model_config.py", "config/from_hf.py", "config/rope_config.py")
+_ENGINE = (
+    "components", "functions", "tasks",
+    *(f"config/{name}.py" for name in ("model_config", "encoder_config", "from_hf", "rope_config")),
+)  # fmt: skip
 _IMPORT = re.compile(r"^from workbench\.models\.(\w+) import", re.MULTILINE)
 
 Proven = Literal["yes", "stale", "no"]

@@ -40,6 +40,12 @@ def row(name: str, kind: type[Exception], *parts: str) -> Callable[[Act], Act]:
     return add
 
 
+def _quantized(folder: Path) -> Path:
+    words = json.loads((folder / "config.json").read_text()) | {"quantization_config": {"quant_method": "awq"}}
+    (folder / "config.json").write_text(json.dumps(words))
+    return folder
+
+
 def skeleton(**words: Any) -> object:
     """Build the plain config with other words; None leaves one out."""
     hf = {word: value for word, value in (HF | words).items() if value is not None}
@@ -131,6 +137,9 @@ row("switch that nothing builds", errors.UnsupportedError, "use_bidirectional_at
     lambda path: skeleton(use_bidirectional_attention=True)
 )
 row("list that is none", errors.ConfigError, "layer_types is 3", "must be a list")(lambda path: skeleton(layer_types=3))
+row("quantized weights", errors.UnsupportedError, "quantization_config: awq", ".gguf")(
+    lambda path: workbench.build(_quantized(write_model(path / "model", CASES["gqa"])))
+)
 row("heads that do not divide", errors.ConfigError, "num_attention_heads (4)", "multiple of num_key_value_heads (3)")(
     lambda path: skeleton(num_key_value_heads=3)
 )

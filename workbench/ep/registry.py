@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
+from typing import Any
+
+import onnx_ir as ir
 
 from workbench.ep.base import ExecutionProvider, Kernel
 from workbench.ep.cpu import CPU
@@ -53,7 +56,7 @@ def register_ep(record: ExecutionProvider, *, replace: bool = False) -> Executio
             f"register_ep takes an ExecutionProvider record; found {type(record).__name__}. "
             "See docs/adding-an-ep.md for one in ten lines."
         )
-    problems = list(_problems(record))
+    problems = list(_wrong_kinds(record)) or list(_problems(record))
     if problems:
         raise WorkbenchError(f"Execution provider {record.name!r} is not registered: {'; '.join(problems)}.")
     if record.name in _EPS and not replace:
@@ -77,6 +80,24 @@ def unregister_ep(name: str) -> None:
         _EPS[name] = ours[name]
     else:
         del _EPS[name]
+
+
+_KINDS: dict[str, tuple[Any, str]] = {
+    "title": (str, "text"), "computes": (Set, "a set of ir.DataType"), "kernels": (Mapping, "a mapping"),
+    "default_dtype": (ir.DataType, "an ir.DataType"), "forbidden": (Set, "a set of OpId"),
+    "domains": (Set, "a set of text"), "index_dtype": (ir.DataType, "an ir.DataType"), "ort_provider": (str, "text"),
+    "index_dtype_exceptions": (tuple, "a tuple of (OpId, reason)"),
+}  # fmt: skip
+
+
+def _wrong_kinds(record: ExecutionProvider) -> Iterator[str]:
+    """Fields that hold something else than they must: checked first, since the other checks look inside."""
+    for name, (kind, allowed) in _KINDS.items():
+        value: Any = getattr(record, name)
+        if not isinstance(value, kind):
+            yield f"{name} is {allowed}; found {repr(value)[:40]}"
+        elif name == "computes" and not all(isinstance(dtype, ir.DataType) for dtype in value):
+            yield f"computes is {allowed}; found {', '.join(sorted(repr(dtype) for dtype in value))[:40]}"
 
 
 def _problems(record: ExecutionProvider) -> Iterator[str]:

@@ -106,6 +106,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "computes holds the float dtypes with a MatMul, at least one; found nothing; "
         "default_dtype float16 is not among the dtypes that it computes in",
     ),
+    "dtype as a word": ({"default_dtype": "float16"}, "default_dtype is an ir.DataType; found 'float16'"),
+    "dtypes as words": ({"computes": frozenset({"float16"})}, "computes is a set of ir.DataType; found 'float16'"),
+    "kernels as a list": ({"kernels": []}, "kernels is a mapping; found []"),
     "default": (
         {"computes": frozenset({F32})}, "default_dtype float16 is not among the dtypes that it computes in",
     ),
