@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from workbench.build import ModelLike, recipe_for
 from workbench.ep import default_comparison, get_ep
-from workbench.errors import UnknownNameError
+from workbench.errors import FeedsError, UnknownNameError, wrong_type
 from workbench.types import parse_dtype
 
 if TYPE_CHECKING:
@@ -77,13 +77,14 @@ class Comparison(Mapping[str, "Package"]):
         from ``seed``. The first prompt runs alone, all of them as a right-padded batch, then three decode steps.
 
         Raises:
-            FeedsError: no tokenizer for prompts, an empty prompt, or feeds that the graph does not take.
+            FeedsError: no tokenizer for prompts, an empty prompt, one that is longer than the model's positions,
+                feeds that the graph does not take, or both prompts and feeds.
+            ArgumentError: an argument has a type that is not taken.
             WeightsError: the packages are skeletons.
         """
         from workbench.parity import run_parity
 
-        texts = (prompts,) if isinstance(prompts, str) else tuple(prompts or ())
-        return run_parity(self, texts, feeds, seed=seed, settings=settings)
+        return run_parity(self, _texts(prompts), feeds, seed=seed, settings=settings)
 
     def save_html(self, path: str | Path, *, parity: ParityReport | None = None) -> Path:
         """One self-contained HTML page of everything above."""
@@ -157,8 +158,23 @@ def compare(
     return Comparison(packages, _only(generic), name)
 
 
+def _texts(prompts: str | Sequence[str] | None) -> tuple[str, ...]:
+    if prompts is None or isinstance(prompts, str):
+        return () if prompts is None else (prompts,)
+    if not isinstance(prompts, Sequence) or not all(isinstance(text, str) for text in prompts):
+        raise wrong_type("prompts", prompts, "a text or a list of texts")
+    if not prompts:
+        raise FeedsError("prompts is empty; give at least one, or leave it out to draw tokens from the seed.")
+    return tuple(prompts)
+
+
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
-    given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+    if not isinstance(names, Iterable):
+        raise wrong_type("execution_providers", names, "a list of names")
+    given = (names,) if isinstance(names, str) else tuple(names)
+    if odd := [name for name in given if not isinstance(name, str)]:
+        raise wrong_type("each of execution_providers", odd[0], "a name")
+    given = tuple(dict.fromkeys(given))
     if not given:
         raise UnknownNameError("execution_providers is empty; name at least one, or leave it out for all.")
     return given

@@ -93,7 +93,7 @@ def wrong_type(argument: str, found: object, allowed: str, hint: str = "") -> Ar
 
 
 def _short(found: object) -> str:
-    text = repr(found)
+    text = " ".join(repr(found).split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

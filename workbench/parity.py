@@ -15,11 +15,13 @@ from workbench.analysis.parity import LogitSample, ParityRow, Subject, compare_l
 from workbench.analysis.parity_report import ParityReport
 from workbench.config.parts import AnyConfig
 from workbench.ep import get_ep
-from workbench.errors import ExecutionError, FeedsError
+from workbench.errors import ExecutionError, FeedsError, wrong_type
 from workbench.package import Package
+from workbench.runtime.arrays import as_arrays
 from workbench.runtime.feeds import Feeds
+from workbench.runtime.limits import check_feeds, check_positions
 from workbench.runtime.ort_cpu import EXECUTOR, OrtCpuSession, SessionSettings
-from workbench.runtime.scenario import Run, record, replay
+from workbench.runtime.scenario import DECODE_STEPS, Run, record, replay
 from workbench.runtime.tokens import TokenRunner, right_padded
 from workbench.types import Padding, Tolerance, dtype_word
 
@@ -51,9 +53,11 @@ def run_parity(
     settings: SessionSettings | None,
 ) -> ParityReport:
     """Parity of every package against the generic graph in float32; see ``Comparison.parity``."""
+    if not isinstance(settings, SessionSettings | None):
+        raise wrong_type("settings", settings, "a SessionSettings")
     settings = settings or SessionSettings()
     first = next(iter(comparison.packages.values()))
-    steps = Feeds(feeds) if feeds is not None else _steps_for(comparison.generic, first, prompts, seed)
+    steps = _given(feeds, prompts, first) if feeds is not None else _steps_for(comparison.generic, first, prompts, seed)
     reference = _on(comparison.generic, settings, lambda session: steps.record(session))
     floors: dict[str, Sequence[Run]] = {"float32": reference}
     rows: list[ParityRow] = []
@@ -73,12 +77,22 @@ def run_parity(
     )
 
 
+def _given(feeds: Mapping[str, Any], prompts: Sequence[str], first: Package) -> Steps:
+    if prompts:
+        raise FeedsError("Both prompts and feeds are given; a report is about one of them.")
+    check_feeds(first.config, as_arrays(feeds), "any")
+    return Feeds(feeds)
+
+
 def _steps_for(generic: ir.Model, package: Package, prompts: Sequence[str], seed: int) -> Steps:
     """Token steps for text generators; one call with a right-padded batch for graphs without a cache."""
     rows, pad = _token_rows(package, prompts, seed), _pad_token(package.config)
     names = [value.name or "" for value in generic.graph.inputs]
+    longest = max(map(len, rows))
     if any(name.startswith("past_key_values.") for name in names):
+        check_positions(package.config, longest + DECODE_STEPS, prompt=longest)
         return Tokens(rows, pad)
+    check_positions(package.config, longest, prompt=longest)
     batch = right_padded(rows, pad)
     given = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
     return Feeds({name: given.get(name, np.zeros_like(batch.input_ids)) for name in names})
@@ -130,11 +144,16 @@ def _judge(
     except ExecutionError as error:
         cases = dict.fromkeys(case for run in reference for case in run.cases)
         limit = Tolerance(0.0, "nothing was run")
-        return [not_run(subject, case, f"no kernel on this machine: {error}", limit) for case in cases], None
+        return [not_run(subject, case, f"{_why_not(error)}: {error}", limit) for case in cases], None
     limit = _tolerance(dtype, reference, floors[dtype])
     rows = [row for triple in _steps(reference, floors[dtype], found) for row in _compare(*triple, subject, limit)]
     ref, cand = reference[0].logits[0], found[0].logits[0]
     return rows, sample_logits(ref, cand, reference[0].steps[0].valid, subject=subject, seed=seed)
+
+
+def _why_not(error: ExecutionError) -> str:
+    missing = "NOT_IMPLEMENTED" in str(error) or "Failed to find kernel" in str(error)
+    return "no kernel on this machine" if missing else "its graph does not run on CPU kernels"
 
 
 def _generic(package: Package) -> ir.Model:
@@ -193,9 +212,13 @@ def _token_rows(package: Package, prompts: Sequence[str], seed: int) -> list[lis
         return [package.encode(prompt) for prompt in prompts]
     if package.config is None:
         raise FeedsError("Without a model configuration tokens cannot be drawn; give feeds= (inputs by name).")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise wrong_type("seed", seed, "a whole number, 0 or more")
     rng = np.random.default_rng(seed)
     return [rng.integers(0, package.config.vocab_size, length).tolist() for length in RANDOM_LENGTHS]
 
 
 def _pad_token(config: AnyConfig | None) -> int:
-    return config.pad_token_id if config is not None and config.pad_token_id is not None else 0
+    """The config's, where it is a token at all: some configs write -1, or one more than there are."""
+    pad = config.pad_token_id if config is not None else None
+    return pad if config is not None and pad is not None and 0 <= pad < config.vocab_size else 0

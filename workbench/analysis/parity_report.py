@@ -75,6 +75,12 @@ class ParityReport:
         return worst_verdict(row.verdict for row in self.rows)
 
     @property
+    def conclusion(self) -> str:
+        """The verdict, and beside it whose graph did not run: ``ok; not run: dml``."""
+        idle = [group.execution_provider for group in self.overall() if group.verdict == "not run"]
+        return f"{self.verdict}; not run: {', '.join(idle)}" if idle and self.verdict != "not run" else self.verdict
+
+    @property
     def execution_providers(self) -> tuple[str, ...]:
         """Names in the order of the rows."""
         return tuple(dict.fromkeys(row.execution_provider for row in self.rows))
@@ -119,12 +125,12 @@ class ParityReport:
 
     def __repr__(self) -> str:
         lines = [f"  {group.text}" for group in self.overall()]
-        return "\n".join([f"ParityReport(against {self.reference}: {self.verdict})", *lines])
+        return "\n".join([f"ParityReport(against {self.reference}: {self.conclusion})", *lines])
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(group.text)}</li>" for group in self.overall())
         prompts = f"<p>Prompts: {escape(', '.join(map(repr, self.prompts)))}</p>" if self.prompts else ""
-        title = f"Parity against {self.reference}: {self.verdict}"
+        title = f"Parity against {self.reference}: {self.conclusion}"
         return block(title, f"<ul>{lines}</ul>{prompts}{self.summary()._repr_html_()}")
 
 

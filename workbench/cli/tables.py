@@ -65,7 +65,7 @@ def _parity(console: Console, parity: ParityReport) -> None:
         console.print(line)
     for line in dict.fromkeys(f"{g.execution_provider} {g.case}: {g.reason}" for g in groups if g.reason):
         console.print(line)
-    console.print(f"Parity: {parity.verdict}")
+    console.print(f"Parity: {parity.conclusion}")
 
 
 def _numbers(group: ParityGroup) -> list[str]:

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from workbench.analysis.parity import ParityCase
 from workbench.errors import FeedsError, some
+from workbench.runtime.arrays import as_arrays, cast_exactly
 from workbench.runtime.padding import check_padding
 from workbench.runtime.scenario import Run
-from workbench.runtime.tokens import NUMPY, Session, TokenStep
+from workbench.runtime.tokens import Session, TokenStep
 from workbench.types import Padding
 
 Array = npt.NDArray[Any]
@@ -27,9 +28,9 @@ class Feeds:
     """
 
     def __init__(self, feeds: Mapping[str, Any]) -> None:
-        if not isinstance(feeds, Mapping) or not feeds:
+        self._feeds = as_arrays(feeds)
+        if not self._feeds:
             raise FeedsError(f"feeds must map input names to arrays; found {type(feeds).__name__} {feeds!r:.80}.")
-        self._feeds = {name: np.asarray(value) for name, value in feeds.items()}
 
     def record(self, session: Session) -> tuple[Run, ...]:
         """Run the reference."""
@@ -50,11 +51,8 @@ class Feeds:
         step = self._step()
         past = step.attention_mask.shape[1] - step.input_ids.shape[1]
         check_padding(step.attention_mask, padding, past=past)
-        feeds = {
-            n: a.astype(NUMPY.get(session.inputs[n].type, a.dtype))
-            for n, a in self._feeds.items()
-            if n in session.inputs
-        }
+        taken = {name: array for name, array in self._feeds.items() if name in session.inputs}
+        feeds = {name: cast_exactly(name, array, session.inputs[name].type) for name, array in taken.items()}
         output = "logits" if "logits" in session.outputs else session.outputs[0]
         found = session.run(feeds, [output])[output].astype(np.float32)
         if found.ndim != 3:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from workbench.errors import ExecutionError, FeedsError, WeightsError, WorkbenchError, some, unknown
+from workbench.errors import ExecutionError, FeedsError, WeightsError, WorkbenchError, some, unknown, wrong_type
+from workbench.runtime.arrays import check_arrays
 from workbench.weights.external import Layout, layout
 from workbench.weights.lazy import pieces, to_proto
 
@@ -43,8 +44,12 @@ class SessionSettings:
     prepacking: bool = True
 
     def __post_init__(self) -> None:
-        if self.graph_optimization not in _LEVELS:
+        if not isinstance(self.graph_optimization, str) or self.graph_optimization not in _LEVELS:
             raise unknown("graph optimization level", self.graph_optimization, _LEVELS)
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 0:
+            raise wrong_type("threads", self.threads, "a whole number, 0 or more")
+        if not isinstance(self.prepacking, bool):
+            raise wrong_type("prepacking", self.prepacking, "True or False")
 
     def to_dict(self) -> dict[str, str]:
         """As text, for reports."""
@@ -65,6 +70,10 @@ class OrtCpuSession:
     """
 
     def __init__(self, model: ir.Model, settings: SessionSettings | None = None) -> None:
+        if not isinstance(model, ir.Model):
+            raise wrong_type("model", model, "an onnx_ir.Model", "A package holds its own as package.model.")
+        if not isinstance(settings, SessionSettings | None):
+            raise wrong_type("settings", settings, "a SessionSettings")
         self.settings = settings or SessionSettings()
         _check_weights(model)
         self._session, self._folder = _load(model, self.settings)
@@ -75,7 +84,7 @@ class OrtCpuSession:
         """Outputs by name.
 
         Raises:
-            FeedsError: an input is missing or unknown.
+            FeedsError: an input is missing or unknown, or of another dtype, rank or size.
             ExecutionError: ONNX Runtime refuses to run it; the text says why.
         """
         if self._session is None:
@@ -87,6 +96,7 @@ class OrtCpuSession:
                 f"The graph's inputs are {some(self.inputs)}; missing: {some(missing)}; unknown: {some(unknown)}. "
                 "Give an array for each input and no others."
             )
+        check_arrays(self.inputs, feeds)
         try:
             return dict(zip(names, self._session.run(names, dict(feeds)), strict=True))
         except Exception as error:  # the binding raises a dozen unrelated classes
@@ -156,6 +166,7 @@ def _load(model: ir.Model, settings: SessionSettings) -> tuple[Any, tempfile.Tem
     import onnxruntime as ort
 
     proto, heavy, place = _split(model)
+    ort.disable_telemetry_events()
     folder = tempfile.TemporaryDirectory(prefix="ep-workbench-", ignore_cleanup_errors=True)
     path = Path(folder.name) / "model.onnx"
     try:

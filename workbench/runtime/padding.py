@@ -8,10 +8,10 @@ import numpy.typing as npt
 from workbench.errors import FeedsError
 from workbench.types import Padding
 
+_ANY = "build with padding='any' where the execution provider can carry the mask."
 _WHY = (
     "GroupQueryAttention takes each row's real tokens from its front (lengths, not positions), so the logits would be "
-    "wrong without any error. Pad on the right, run rows alone, or build with padding='any' where the execution "
-    "provider can carry the mask."
+    "wrong without any error. Pad on the right, run rows alone, or " + _ANY
 )
 
 
@@ -24,9 +24,14 @@ def check_padding(attention_mask: npt.NDArray[np.integer], padding: Padding, *, 
         past: P, how many of the T slots are in the cache already; gaps there come from right-padded prefills.
 
     Raises:
-        FeedsError: with ``padding="right"``, a row starts with padding, or a prefill has padding between real tokens.
+        FeedsError: anything but 0 and 1; with ``padding="right"``, a row starts with padding, a prefill has padding
+            between real tokens, or a step over a cache has padding among its new tokens.
     """
-    if padding == "any" or attention_mask.size == 0:
+    if attention_mask.size == 0:
+        return
+    if odd := sorted(set(np.unique(attention_mask).tolist()) - {0, 1}):
+        raise FeedsError(f"attention_mask holds {odd[0]!r}; it must hold 1 for a real token and 0 for padding.")
+    if padding == "any":
         return
     left = np.flatnonzero(attention_mask[:, 0] == 0)
     if left.size:
@@ -34,7 +39,15 @@ def check_padding(attention_mask: npt.NDArray[np.integer], padding: Padding, *, 
             f"attention_mask row {int(left[0])} starts with 0: left padding. This graph was built with "
             f"padding='right'. {_WHY}"
         )
-    if past == 0:
+    if past > 0:
+        paused = np.flatnonzero((attention_mask[:, past:] == 0).any(axis=1))
+        if paused.size:
+            raise FeedsError(
+                f"attention_mask row {int(paused[0])} has padding among the new tokens of a step over a cache. This "
+                "graph was built with padding='right' and counts a row's real tokens back from its end, so padding "
+                "would overwrite the cache. Give each row a real token in every step, or " + _ANY
+            )
+    else:
         gaps = np.flatnonzero((np.diff(attention_mask.astype(np.int8), axis=1) > 0).any(axis=1))
         if gaps.size:
             raise FeedsError(

@@ -10,15 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.errors import FeedsError
+from workbench.runtime.arrays import NUMPY
 from workbench.runtime.padding import check_padding
 from workbench.types import Padding
 
 Array = npt.NDArray[Any]
-NUMPY: dict[str, np.dtype[Any]] = {
-    "tensor(float)": np.dtype(np.float32), "tensor(float16)": np.dtype(np.float16),
-    "tensor(int64)": np.dtype(np.int64), "tensor(int32)": np.dtype(np.int32),
-}  # fmt: skip
-"""Arrays of the dtypes that ONNX Runtime's inputs declare."""
 
 
 class Session(Protocol):

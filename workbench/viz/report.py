@@ -62,7 +62,7 @@ def _intro(ops: OpTable, parity: ParityReport | None) -> str:
         verdict = "Parity was not run."
     else:
         count = len(parity.execution_providers)
-        verdict = f"Parity of {count} execution providers against {parity.reference}: {parity.verdict}."
+        verdict = f"Parity of {count} execution providers against {parity.reference}: {parity.conclusion}."
     mark = "verdict differs" if parity is not None and parity.verdict == "differs" else "verdict"
     return f'<p class="{mark}">{escape(verdict)}</p><p class="quiet">Nodes: {escape(sizes)}.</p>'
 

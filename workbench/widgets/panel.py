@@ -204,7 +204,7 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         parity = comparison.parity(request.prompt) if request.prompt else comparison.parity()
         job.check()
         self._show(dataclasses.replace(results, parity=parity))
-        self._say(f"Done: parity {parity.verdict}.", _STEPS)
+        self._say(f"Done: parity {parity.conclusion}.", _STEPS)
 
     # --- showing ------------------------------------------------------------------------------------------------
 
