@@ -30,7 +30,7 @@ def row(name: str, kind: type[Exception], *parts: str) -> Callable[[Act], Act]:
     return add
 
 
-def _quantized(folder: Path) -> Path:
+def quantized(folder: Path) -> Path:
     words = json.loads((folder / "config.json").read_text()) | {"quantization_config": {"quant_method": "awq"}}
     (folder / "config.json").write_text(json.dumps(words))
     return folder

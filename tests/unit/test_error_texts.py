@@ -16,7 +16,7 @@ import pytest
 
 import workbench
 from tests.cases import CASES, write_model
-from tests.unit.error_rows import HF, ROWS, _quantized, built, gguf, row, saved, skeleton, touch, with_tensors
+from tests.unit.error_rows import HF, ROWS, built, gguf, quantized, row, saved, skeleton, touch, with_tensors
 from tests.unit.weights import tiny_gguf
 from workbench import errors
 from workbench.config import builtin
@@ -79,7 +79,7 @@ row("switch that nothing builds", errors.UnsupportedError, "use_bidirectional_at
 )
 row("list that is none", errors.ConfigError, "layer_types is 3", "must be a list")(lambda path: skeleton(layer_types=3))
 row("quantized weights", errors.UnsupportedError, "quantization_config: awq", ".gguf")(
-    lambda path: workbench.build(_quantized(write_model(path / "model", CASES["gqa"])))
+    lambda path: workbench.build(quantized(write_model(path / "model", CASES["gqa"])))
 )
 row("heads that do not divide", errors.ConfigError, "num_attention_heads (4)", "multiple of num_key_value_heads (3)")(
     lambda path: skeleton(num_key_value_heads=3)
