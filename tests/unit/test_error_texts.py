@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,70 +16,12 @@ import pytest
 
 import workbench
 from tests.cases import CASES, write_model
+from tests.unit.error_rows import HF, ROWS, built, gguf, quantized, row, saved, skeleton, touch, with_tensors
 from tests.unit.weights import tiny_gguf
-from tests.unit.weights.tiny_gguf import Tiny
 from workbench import errors
 from workbench.config import builtin
 from workbench.package import load
 from workbench.runtime.feeds import Feeds
-
-Act = Callable[[Path], object]
-Row = tuple[type[Exception], Act, tuple[str, ...]]
-HF = dict(CASES["gqa"].hf)
-ROWS: dict[str, Row] = {}
-"""By kind of input: the class, what a person did in an empty folder, parts of the text in order."""
-
-
-def row(name: str, kind: type[Exception], *parts: str) -> Callable[[Act], Act]:
-    def add(act: Act) -> Act:
-        assert name not in ROWS
-        ROWS[name] = (kind, act, parts)
-        return act
-
-    return add
-
-
-def _quantized(folder: Path) -> Path:
-    words = json.loads((folder / "config.json").read_text()) | {"quantization_config": {"quant_method": "awq"}}
-    (folder / "config.json").write_text(json.dumps(words))
-    return folder
-
-
-def skeleton(**words: Any) -> object:
-    """Build the plain config with other words; None leaves one out."""
-    hf = {word: value for word, value in (HF | words).items() if value is not None}
-    return workbench.build(hf, load_weights=False)
-
-
-def built(path: Path, **options: Any) -> workbench.Package:
-    return workbench.build(write_model(path / "model", CASES["gqa"]), **options)
-
-
-def with_tensors(path: Path, change: Callable[[dict[str, np.ndarray]], object]) -> object:
-    """Build a folder whose tensors were changed."""
-    from safetensors.numpy import save_file
-
-    folder, tensors = write_model(path / "model", CASES["gqa"]), CASES["gqa"].weights
-    change(tensors)
-    save_file(tensors, folder / "model.safetensors")
-    return workbench.build(folder)
-
-
-def saved(path: Path) -> Path:
-    built(path).save(path / "package")
-    return path / "package"
-
-
-def gguf(path: Path, **words: Any) -> object:
-    path.mkdir(parents=True)
-    return workbench.build(tiny_gguf.write(path / "model.gguf", Tiny(**words)), load_weights=False)
-
-
-def touch(path: Path, data: bytes | str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return path
-
 
 # --- names ---------------------------------------------------------------------------------------------------------
 row("model name", errors.UnknownNameError, "Unknown model 'smolm2-135m'", "Did you mean 'smollm2-135m'?", "Known:",
@@ -138,7 +79,7 @@ row("switch that nothing builds", errors.UnsupportedError, "use_bidirectional_at
 )
 row("list that is none", errors.ConfigError, "layer_types is 3", "must be a list")(lambda path: skeleton(layer_types=3))
 row("quantized weights", errors.UnsupportedError, "quantization_config: awq", ".gguf")(
-    lambda path: workbench.build(_quantized(write_model(path / "model", CASES["gqa"])))
+    lambda path: workbench.build(quantized(write_model(path / "model", CASES["gqa"])))
 )
 row("heads that do not divide", errors.ConfigError, "num_attention_heads (4)", "multiple of num_key_value_heads (3)")(
     lambda path: skeleton(num_key_value_heads=3)
