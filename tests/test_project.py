@@ -44,9 +44,7 @@ def tracked() -> tuple[Path, ...]:
 
 def run(*command: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **(env or {})}
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=300, cwd=REPO, env=environment
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=REPO, env=environment)
 
 
 # --- dependencies ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
@@ -14,7 +15,7 @@ from workbench.config.check_words import check_words
 from workbench.config.model_config import ModelConfig
 from workbench.config.resolve import resolve
 from workbench.ep import ExecutionProvider, get_ep
-from workbench.errors import UnsupportedError, WorkbenchError, unknown
+from workbench.errors import UnsupportedError, WorkbenchError, unknown, wrong_type
 from workbench.models import lookup
 from workbench.recipe import MakeModule, Recipe
 from workbench.tasks import Task, get_task
@@ -84,6 +85,8 @@ def build_from_module(
         WorkbenchError: the instance has been built before.
     """
     ep = get_ep(execution_provider)
+    if not dataclasses.is_dataclass(config) or isinstance(config, type):
+        raise wrong_type("config", config, "a ModelConfig")
     _check_options(padding, False)
     make, own = _factory(module)
     compute = parse_dtype(dtype) if dtype is not None else own or ep.default_dtype
@@ -108,7 +111,10 @@ def recipe_for(
         from workbench.weights.load import open_weights
 
         weights = open_weights(source)
-    return Recipe(module_class or spec.module, config, get_task(task or spec.task), source, weights)
+    if module_class is not None and not callable(module_class):
+        raise wrong_type("module_class", module_class, "a module's class")
+    make, task = module_class or spec.module, spec.task if task is None else task
+    return Recipe(make, config, get_task(task), source, weights)
 
 
 def _check_options(padding: str, trust_remote_code: bool) -> None:
@@ -123,6 +129,8 @@ def _check_options(padding: str, trust_remote_code: bool) -> None:
 
 def _factory(module: nn.Module | MakeModule) -> tuple[MakeModule, ir.DataType | None]:
     if not isinstance(module, nn.Module):
+        if not callable(module):
+            raise wrong_type("module", module, "a module, its class, or a function that makes one")
         return module, None
     parameters = list(module.parameters())
     if any(parameter.uses() for parameter in parameters):

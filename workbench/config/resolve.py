@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from workbench.config import builtin
 from workbench.config.progress import Progress
 from workbench.config.source import Origin, SourceConfig
-from workbench.errors import ConfigError, UnknownNameError, WeightsError, unknown
+from workbench.errors import ArgumentError, ConfigError, UnknownNameError, WeightsError, unknown
 
 _ALSO = (
     "Also accepted: a Hugging Face folder (config.json and *.safetensors), a config.json, a .gguf file, "
@@ -47,7 +47,7 @@ def resolve(model: ModelLike, *, load_weights: bool = True, progress: Progress =
         UnknownNameError: no built-in model of that name, and no such file.
         ConfigError: the config is missing, unreadable or says no model_type.
         WeightsError: the config was found, weights were not. OfflineError: they cannot be fetched.
-        TypeError: ``model`` is none of the accepted kinds.
+        ArgumentError: ``model`` is none of the accepted kinds.
     """
     if isinstance(model, Mapping):
         return _from_config(dict(model), load_weights)
@@ -55,7 +55,7 @@ def resolve(model: ModelLike, *, load_weights: bool = True, progress: Progress =
         return _from_text(model, load_weights, progress)
     if isinstance(model, ConfigLike) and not isinstance(model, type):
         return _from_config(dict(model.to_dict()), load_weights)
-    raise TypeError(f"model must be a name or a path; found {type(model).__name__}. {_ALSO}")
+    raise ArgumentError(f"model must be a name or a path; found {type(model).__name__}. {_ALSO}")
 
 
 def _from_config(hf: dict[str, Any], load_weights: bool, name: str = "", where: str = "The config") -> SourceConfig:

@@ -13,9 +13,10 @@ import onnx_ir as ir
 from workbench.config.files import reason, sha256_file
 from workbench.config.model_config import ModelConfig
 from workbench.config.source import Origin, SourceConfig
-from workbench.errors import Diagnostic, ModelFileError
+from workbench.errors import ArgumentError, Diagnostic, ModelFileError, root_cause
 from workbench.package.manifest import NAME, FileRecord, Manifest, read_manifest
 from workbench.package.package import Package
+from workbench.passes.wellformed import check_values
 from workbench.types import Padding, parse_dtype
 
 _TEXT = {
@@ -34,13 +35,15 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Package:
 
     Raises:
         ModelFileError: no such file, not ONNX, a damaged or incomplete package.
-        TypeError: ``path`` is not a path.
+        ArgumentError: ``path`` is not a path.
     """
     if isinstance(path, (bytes, bytearray)) or not isinstance(path, (str, os.PathLike)):
-        raise TypeError(
+        raise ArgumentError(
             f"load() takes a path, found {type(path).__name__}. Bytes carry no folder to find external data in: "
             "write them to a file first."
         )
+    if "\0" in os.fspath(path):
+        raise ModelFileError(f"{os.fspath(path)!r}: no such file or folder.")
     place = Path(os.path.abspath(Path(path).expanduser()))
     if not place.exists():
         raise ModelFileError(f"{place}: no such file or folder.")
@@ -140,10 +143,13 @@ def _read(path: Path) -> ir.Model:
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {reason(error)}.") from None
     except Exception as error:  # protobuf, the text parsers and the deserializer have no common base
-        words = " ".join(str(error).split())[:300] or type(error).__name__
-        raise ModelFileError(f"{path} is not a usable ONNX file: {words}") from None
+        raise ModelFileError(f"{path} is not a usable ONNX file: {root_cause(error)}") from None
     if not model.graph.name and not len(model.graph) and not model.graph.outputs:
         raise ModelFileError(f"{path} holds no graph: empty, or not an ONNX file.")
+    try:
+        check_values(model)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
     return model
 
 
@@ -172,10 +178,10 @@ def _problems(model: ir.Model) -> Iterator[Diagnostic]:
 
 
 def _problem(tensors: list[ir.ExternalTensor]) -> tuple[str, str]:
-    path = Path(tensors[0].path)
     try:
+        path = Path(tensors[0].path)
         status = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a name with a zero byte
         return "weights.missing-file", "is missing"
     base = Path(os.path.realpath(tensors[0].base_dir))
     if not Path(os.path.realpath(path)).is_relative_to(base):
