@@ -15,7 +15,7 @@ from workbench.config.parts import AnyConfig
 from workbench.config.resolve import resolve
 from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider, get_ep
-from workbench.errors import UnsupportedError, WorkbenchError, unknown
+from workbench.errors import UnsupportedError, WorkbenchError, unknown, wrong_type
 from workbench.models import lookup
 from workbench.recipe import MakeModule, Recipe
 from workbench.tasks import Task, get_task
@@ -87,6 +87,8 @@ def build_from_module(
         WorkbenchError: the instance has been built before.
     """
     ep = get_ep(execution_provider)
+    if not dataclasses.is_dataclass(config) or isinstance(config, type):
+        raise wrong_type("config", config, "a ModelConfig")
     _check_options(padding, False)
     make, own = _factory(module)
     compute = parse_dtype(dtype) if dtype is not None else own or ep.default_dtype
@@ -117,7 +119,10 @@ def recipe_for(
         stored = without(open_weights(source), spec.ignored, spec.prefix, spec.strip)
         config, weights, notes = settle_head(config, convert(stored, spec.weights, config))
         source = dataclasses.replace(source, diagnostics=(*source.diagnostics, *notes))
-    return Recipe(module_class or spec.module, config, get_task(task or spec.task), source, weights)
+    if module_class is not None and not callable(module_class):
+        raise wrong_type("module_class", module_class, "a module's class")
+    make, task = module_class or spec.module, spec.task if task is None else task
+    return Recipe(make, config, get_task(task), source, weights)
 
 
 def _check_plain(source: SourceConfig) -> None:
@@ -143,6 +148,8 @@ def _check_options(padding: str, trust_remote_code: bool) -> None:
 
 def _factory(module: nn.Module | MakeModule) -> tuple[MakeModule, ir.DataType | None]:
     if not isinstance(module, nn.Module):
+        if not callable(module):
+            raise wrong_type("module", module, "a module, its class, or a function that makes one")
         return module, None
     parameters = list(module.parameters())
     if any(parameter.uses() for parameter in parameters):

@@ -97,6 +97,13 @@ def _short(found: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
+def root_cause(error: BaseException) -> str:
+    """What the first of a chain of errors says, on one line: libraries wrap it in the whole of a graph."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
+
+
 def unknown(kind: str, found: object, allowed: Iterable[str], hint: str = "") -> UnknownNameError:
     """An :class:`UnknownNameError` that names the close match first."""
     names = sorted(allowed)

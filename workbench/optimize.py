@@ -19,6 +19,7 @@ from workbench.errors import Diagnostic, FusionError, LegalityError, WorkbenchEr
 from workbench.passes.cleanup import cleanup, in_order
 from workbench.passes.fold import fold
 from workbench.passes.legality import legality
+from workbench.passes.wellformed import check_values
 from workbench.rules import RULES
 from workbench.rules.apply import apply
 from workbench.rules.plan import Plan, plan
@@ -67,11 +68,12 @@ def optimize(
     Raises:
         UnknownNameError: unknown execution provider, dtype or role.
         UnsupportedError: the provider does not compute in this dtype.
-        ModelFileError: a path that holds no readable model, or a graph with a cycle.
+        ModelFileError: a path that holds no readable model, or a graph with a cycle or with readers of nothing.
         FusionError, LegalityError: with ``strict``.
     """
     ep = get_ep(execution_provider)
     graph = as_model(model)
+    check_values(graph)
     found = parse_dtype(dtype) if dtype is not None else compute_dtype(graph) or ep.default_dtype
     if role not in list(Role):
         raise unknown("role", role, [str(r) for r in Role])

@@ -12,7 +12,7 @@ from onnxscript import nn
 from workbench.config.parts import AnyConfig
 from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider
-from workbench.errors import Diagnostic, UnsupportedError
+from workbench.errors import Diagnostic, UnsupportedError, wrong_type
 from workbench.optimize import check, collector_paused, run_plan
 from workbench.package import Package
 from workbench.rules import RULES
@@ -46,7 +46,10 @@ class Recipe:
         key = (dtype, options)
         if key not in self._made:
             with collector_paused():
-                models = self.task.build(self.make_module(self.config, dtype), self.config, dtype, options)
+                module = self.make_module(self.config, dtype)
+                if not isinstance(module, nn.Module):
+                    raise wrong_type("what the module's factory returns", module, "an onnxscript.nn.Module")
+                models = self.task.build(module, self.config, dtype, options)
             bound = None
             if self.weights is not None:
                 for model in models.values():

@@ -206,3 +206,23 @@ def test_stopped_while_running_no_weights_are_left(large: Path, tmp_path: Path) 
     assert status == 130, text
     assert left_in(place) == []
     assert not report.exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_output_that_cannot_be_written_is_one_line(tmp_path: Path, folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, "compare", str(folder), "--no-weights"],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False, env=_environment(tmp_path),
+        )  # fmt: skip
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1] == "Error: No space left on device while writing the output"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_lose_the_text_and_nothing_else(tmp_path: Path, closed: str) -> None:
+    words = ["sh", "-c", f'"$@" {closed}', "sh", *COMMAND, "doctor"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, env=_environment(tmp_path))
+    assert done.returncode == 0 and "Traceback" not in done.stdout + done.stderr
+    assert ("onnxruntime" in done.stdout) == (closed == "2>&-")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.analysis.results import EVIL, FakeComparison
 from workbench.ep import default_comparison, execution_providers
-from workbench.errors import UnknownNameError, WeightsError
+from workbench.errors import ArgumentError, FeedsError, UnknownNameError, WeightsError
 from workbench.widgets.panel import TABS, ComparePanel
 
 
@@ -113,6 +113,39 @@ def test_errors_are_text_in_the_panel(error: Exception, said: str, capsys: pytes
     assert str(error) in repr(panel)
     assert not panel.run_button.disabled and panel.cancel_button.disabled
     assert capsys.readouterr() == ("", "")
+    panel.close()
+
+
+def test_graphs_are_shown_though_parity_fails(panel: ComparePanel, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without a tokenizer, say: what is known stays, and only Parity says why it is not."""
+
+    def parity(*_: object, **__: object) -> None:
+        raise FeedsError("no tokenizer")
+
+    monkeypatch.setattr(fake.comparison, "parity", parity, raising=False)
+    panel.run()
+    assert panel.state == "failed" and panel.results is not None and panel.results.parity is None
+    assert "no tokenizer" in panel.pages["Parity"].value and "no tokenizer" in repr(panel)
+    assert "GroupQueryAttention" in panel.pages["Ops"].value and "26/30" in panel.pages["Fusions"].value
+    assert list(panel.netron.left.options) == ["generic", *panel.results.comparison]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"execution_providers": 5}, "execution_providers must be a list of names; found int 5"),
+        ({"execution_providers": [5]}, "execution_providers must be a list of names; found list"),
+        ({"prompt": 5}, "prompt must be a text; found int 5"),
+    ],
+)
+def test_arguments_of_other_types(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        ComparePanel("tiny", **words)
+
+
+def test_one_name_and_no_prompt(fake: Fake) -> None:
+    panel = ComparePanel("tiny", "cpu", prompt=None, compare=fake).run()  # type: ignore[arg-type]
+    assert fake.calls[0][1]["execution_providers"] == ("cpu",) and panel.prompt_box.value == ""
     panel.close()
 
 

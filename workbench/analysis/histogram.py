@@ -18,7 +18,7 @@ import onnx
 import onnx_ir as ir
 
 from workbench.analysis.markup import block, plural, table
-from workbench.errors import ModelFileError, UnsupportedError
+from workbench.errors import ModelFileError, UnsupportedError, root_cause
 from workbench.types import OpId
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _read(path: Path) -> ir.Model:
     try:
         return ir.load(path)
     except Exception as error:  # protobuf, parser and reader errors share no base
-        said = str(error).splitlines()[0] if str(error) else repr(error)
         raise ModelFileError(
-            f"{str(path)!r} is not a readable ONNX model: {said}. Check that the file is complete, or export it again."
+            f"{str(path)!r} is not a readable ONNX model: {root_cause(error)}. Check that the file is complete, or "
+            "export it again."
         ) from error

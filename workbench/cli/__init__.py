@@ -13,9 +13,17 @@ from collections.abc import Sequence
 from workbench.cli import signals
 
 
+def _open_missing() -> None:
+    """Python sets a stream that was closed by the caller to None: what is written there is lost, and nothing fails."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with ``arguments`` (None: those of the process) and give its exit status."""
     signals.install()
+    _open_missing()
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # one line a step instead of bars
     try:

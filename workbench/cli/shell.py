@@ -59,6 +59,11 @@ def _status(error: BaseException) -> int | None:
     if isinstance(error, BrokenPipeError):
         _forget_stdout()
         return BROKEN_PIPE
+    if isinstance(error, OSError) and not isinstance(error, WorkbenchError):
+        _forget_stdout()
+        where = f": {error.filename}" if error.filename else " while writing the output"
+        note(f"Error: {error.strerror or error}{where}")
+        return FAILED
     if isinstance(error, WorkbenchError):
         note(f"Error: {in_our_words(str(error))}")
         return USAGE if isinstance(error, UnknownNameError) else FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.config.checks import one_of, positive, token_ids, whole
@@ -59,5 +60,17 @@ class EncoderConfig:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON-able values."""
+        """Plain JSON-able values; ``from_dict`` turns them back."""
         return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> EncoderConfig:
+        """The inverse of :meth:`to_dict`.
+
+        Raises:
+            ConfigError: a field is unknown or missing, or a value is refused.
+        """
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ConfigError(f"Not the fields of an EncoderConfig: {error}.") from None

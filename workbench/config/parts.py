@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from workbench.config.encoder_config import EncoderConfig
 from workbench.config.model_config import ModelConfig
 
 AnyConfig = ModelConfig | EncoderConfig
 """The config of any model."""
+
+
+def config_from_dict(values: Mapping[str, Any]) -> AnyConfig:
+    """The config that ``to_dict`` made plain; encoders are told by their token types.
+
+    Raises:
+        ConfigError: a field is unknown or missing, or a value is refused.
+    """
+    kind = EncoderConfig if "type_vocab_size" in values else ModelConfig
+    return kind.from_dict(values)
 
 
 class NormParts(Protocol):

@@ -16,7 +16,7 @@ from workbench.config import builtin
 from workbench.config.hub import HubId, config_file, hub_id, snapshot
 from workbench.config.progress import Progress
 from workbench.config.source import Origin, SourceConfig
-from workbench.errors import ConfigError, UnknownNameError, WeightsError, unknown
+from workbench.errors import ArgumentError, ConfigError, UnknownNameError, WeightsError, unknown
 
 _ALSO = (
     "Also accepted: a Hugging Face folder (config.json and *.safetensors), a hub id (org/name), a config.json, "
@@ -49,7 +49,7 @@ def resolve(model: ModelLike, *, load_weights: bool = True, progress: Progress =
         ConfigError: the config is missing, unreadable or says no model_type.
         WeightsError: the config was found, weights were not, or the hub restricts access.
         OfflineError: it has to be fetched and cannot be.
-        TypeError: ``model`` is none of the accepted kinds.
+        ArgumentError: ``model`` is none of the accepted kinds.
     """
     if isinstance(model, Mapping):
         return _from_config(dict(model), load_weights)
@@ -57,7 +57,7 @@ def resolve(model: ModelLike, *, load_weights: bool = True, progress: Progress =
         return _from_text(model, load_weights, progress)
     if isinstance(model, ConfigLike) and not isinstance(model, type):
         return _from_config(dict(model.to_dict()), load_weights)
-    raise TypeError(f"model must be a name or a path; found {type(model).__name__}. {_ALSO}")
+    raise ArgumentError(f"model must be a name or a path; found {type(model).__name__}. {_ALSO}")
 
 
 def _from_config(hf: dict[str, Any], load_weights: bool, name: str = "", where: str = "The config") -> SourceConfig:

@@ -12,13 +12,14 @@ from typing import Any, cast, get_args
 import onnx_ir as ir
 
 from workbench.config.files import reason, sha256_file
-from workbench.config.model_config import ModelConfig
+from workbench.config.parts import config_from_dict
 from workbench.config.source import Origin, SourceConfig
-from workbench.errors import Diagnostic, ModelFileError, some
+from workbench.errors import ArgumentError, Diagnostic, ModelFileError, some
 from workbench.package.manifest import NAME, FileRecord, Manifest, read_manifest
 from workbench.package.package import Package
 from workbench.package.unreadable import hint, words
 from workbench.passes.cleanup import sort_nodes
+from workbench.passes.wellformed import check_values
 from workbench.types import Padding, parse_dtype
 
 _TEXT = {
@@ -37,13 +38,15 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Package:
 
     Raises:
         ModelFileError: no such file, not ONNX, a damaged or incomplete package.
-        TypeError: ``path`` is not a path.
+        ArgumentError: ``path`` is not a path.
     """
     if isinstance(path, (bytes, bytearray)) or not isinstance(path, (str, os.PathLike)):
-        raise TypeError(
+        raise ArgumentError(
             f"load() takes a path, found {type(path).__name__}. Bytes carry no folder to find external data in: "
             "write them to a file first."
         )
+    if "\0" in os.fspath(path):
+        raise ModelFileError(f"{os.fspath(path)!r}: no such file or folder.")
     place = Path(os.path.abspath(Path(path).expanduser()))
     if not place.exists():
         raise ModelFileError(f"{place}: no such file or folder.")
@@ -70,7 +73,7 @@ def _load_folder(folder: Path, verify: bool) -> Package:
         models=models,
         execution_provider=manifest.execution_provider,
         dtype=parse_dtype(manifest.dtype) if manifest.dtype else None,
-        config=ModelConfig.from_dict(manifest.config) if manifest.config is not None else None,
+        config=config_from_dict(manifest.config) if manifest.config is not None else None,
         source=_source(folder, manifest),
         reports=manifest.reports,
         padding=_padding(manifest.padding),
@@ -155,6 +158,10 @@ def _read(path: Path) -> ir.Model:
         raise ModelFileError(f"{path} is not a usable ONNX file: {why}") from None
     if not model.graph.name and not len(model.graph) and not model.graph.outputs:
         raise ModelFileError(f"{path} holds no graph. {hint(path, form != 'protobuf')}")
+    try:
+        check_values(model)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
     return model
 
 
@@ -205,10 +212,10 @@ def _problems(model: ir.Model) -> Iterator[Diagnostic]:
 
 
 def _problem(tensors: list[ir.ExternalTensor]) -> tuple[str, str]:
-    path = Path(tensors[0].path)
     try:
+        path = Path(tensors[0].path)
         status = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a name with a zero byte
         return "weights.missing-file", "is missing"
     base = Path(os.path.realpath(tensors[0].base_dir))
     if not Path(os.path.realpath(path)).is_relative_to(base):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
+import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import onnx_ir as ir
 from workbench.config.parts import AnyConfig
 from workbench.config.progress import Progress
 from workbench.config.source import SourceConfig
-from workbench.errors import Diagnostic, FeedsError, WorkbenchError
+from workbench.errors import Diagnostic, FeedsError, WorkbenchError, wrong_type
 from workbench.package.manifest import Manifest
 from workbench.rules.report import OptimizationReport
 from workbench.types import Padding, dtype_word
@@ -24,6 +25,7 @@ from workbench.weights.bind import BindReport
 if TYPE_CHECKING:
     import pandas as pd
 
+_WITHOUT = "Leave prompts out, so that tokens are drawn from a seed, or give token ids as feeds."
 COLUMNS = ["model", "execution_provider", "dtype", "node", "function", "parameter", "nbytes"]
 
 
@@ -95,22 +97,29 @@ class Package(Mapping[str, ir.Model]):
 
         Raises:
             FeedsError: the package has no tokenizer.
+            ArgumentError: ``text`` is none.
         """
+        if not isinstance(text, str):
+            raise wrong_type("text", text, "a text")
         return list(self._tokenizer().encode(text).ids)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
         """The text of token ids.
 
         Raises:
-            FeedsError: the package has no tokenizer.
+            FeedsError: the package has no tokenizer, or an id cannot be one.
+            ArgumentError: ``ids`` is no list of whole numbers.
         """
-        return str(self._tokenizer().decode(list(ids), skip_special_tokens=skip_special_tokens))
+        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+            raise wrong_type("ids", ids, "a list of token ids")
+        numbers = [_token(one) for one in ids]
+        return str(self._tokenizer().decode(numbers, skip_special_tokens=skip_special_tokens))
 
     def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer
 
         if self.tokenizer is None:
-            raise FeedsError(f"{self!r} has no tokenizer (tokenizer.json). Give token ids as feeds instead of prompts.")
+            raise FeedsError(f"{self!r} has no tokenizer (tokenizer.json). {_WITHOUT}")
         try:
             return Tokenizer.from_file(str(self.tokenizer / "tokenizer.json"))
         except Exception as error:  # the tokenizers library raises plain Exception
@@ -126,9 +135,12 @@ class Package(Mapping[str, ir.Model]):
         Raises:
             SaveError: the folder exists or is not a package, the package has no weights, or the disk refuses.
             WeightsError: a weight cannot be read, or does not fit the dtype.
+            ArgumentError: ``folder`` is no path.
         """
         from workbench.package.saving import save
 
+        if not isinstance(folder, str | os.PathLike):
+            raise wrong_type("folder", folder, "a path")
         return save(self, Path(folder), overwrite=overwrite, progress=progress)
 
     def to_frame(self) -> pd.DataFrame:
@@ -161,6 +173,16 @@ class Package(Mapping[str, ir.Model]):
             + (f"<ul>{notes}</ul>" if notes else "")
             + "</div>"
         )
+
+
+def _token(one: Any) -> int:
+    try:
+        number = operator.index(one)  # NumPy's whole numbers too
+    except TypeError:
+        raise wrong_type("each of ids", one, "a token id") from None
+    if not 0 <= number < 2**32:
+        raise FeedsError(f"{number} is no token id; they are whole numbers from 0.")
+    return number
 
 
 def _only(what: str, found: Mapping[str, Any]) -> Any:

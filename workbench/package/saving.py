@@ -19,8 +19,9 @@ import onnx_ir as ir
 
 from workbench.config.files import is_no_space, reason, sha256_file, sync_file, sync_folder, temporary_folder
 from workbench.config.progress import Bar, Progress
-from workbench.errors import SaveError
+from workbench.errors import SaveError, root_cause
 from workbench.package.manifest import NAME, FileRecord, Manifest, is_package, read_manifest
+from workbench.passes.cleanup import in_order
 from workbench.types import dtype_word
 from workbench.weights.external import Layout, layout, write_tensors
 from workbench.weights.lazy import to_proto
@@ -41,6 +42,8 @@ _KEY = re.compile(r"\w[\w.-]*")
 
 def save(package: Package, folder: Path, *, overwrite: bool, progress: Progress) -> Manifest:
     """See :meth:`Package.save`."""
+    if "\0" in str(folder):
+        raise SaveError(f"{str(folder)!r} cannot be the name of a folder. Choose another.")
     target = Path(os.path.abspath(folder.expanduser()))
     _check_target(target, overwrite)
     _check_package(package)
@@ -125,7 +128,8 @@ class _Plan:
     def __init__(self, model: ir.Model, file: str) -> None:
         self.file = file
         self.data = f"{file}.data"
-        self._clone = model.clone()
+        with in_order(model):
+            self._clone = model.clone()
         self._values = list(_external_values(self._clone))
         # A tensor that several initializers share is written once.
         shared = {id(tensor): tensor for value in self._values if (tensor := value.const_value) is not None}
@@ -142,8 +146,8 @@ class _Plan:
             value.const_value = self._reference(value)
         try:
             content = to_proto(self._clone).SerializeToString()
-        except ValueError as error:  # protobuf's own limit of 2 GiB: only inline constants count towards it
-            raise SaveError(f"{self.file} cannot be written: {error}.") from None
+        except (ValueError, ir.serde.SerdeError) as error:  # protobuf's limit of 2 GiB for what is inline, say
+            raise SaveError(f"{self.file} cannot be written: {root_cause(error)}.") from None
         yield _write_file(folder, self.file, content)
 
     def _reference(self, value: ir.Value) -> ir.ExternalTensor:

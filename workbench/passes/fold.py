@@ -44,7 +44,7 @@ def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
     inputs = [value for value in node.inputs if value is not None]
     own = all(v.is_initializer() and len(v.uses()) == 1 and not v.is_graph_input() for v in inputs)
     out = node.outputs[0]
-    if not own or not inputs or out.is_graph_output() or any(_rank(v) is None for v in inputs):
+    if not own or not inputs or out.is_graph_output() or not _fits(node, inputs):
         return
     compute, shape = _FOLDS[node.op_type](node, inputs)
     name = _name(node, inputs)
@@ -61,6 +61,20 @@ def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
     graph.remove(node, safe=True)
     for value in inputs:
         del graph.initializers[value.name or ""]
+
+
+def _fits(node: ir.Node, inputs: Sequence[ir.Value]) -> bool:
+    """Whether shapes are known and the node does what its operator allows; what is not valid is left as it is."""
+    ranks = {_rank(value) for value in inputs}
+    if len(ranks) != 1 or None in ranks or len({value.dtype for value in inputs}) != 1:
+        return False
+    rank = next(iter(ranks)) or 0
+    if node.op_type == "Transpose":
+        given = node.attributes.get("perm")
+        return given is None or sorted(given.as_ints()) == list(range(rank))
+    axis = node.attributes["axis"].as_int() if "axis" in node.attributes else rank
+    others = {tuple(s for i, s in enumerate(_sizes(value)) if i != axis % max(1, rank)) for value in inputs}
+    return -rank <= axis < rank and len(others) == 1
 
 
 def _read_in_order(node: ir.Node, name: str, tensors: Sequence[ir.TensorProtocol]) -> ir.TensorProtocol | None:

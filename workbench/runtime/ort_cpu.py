@@ -17,7 +17,17 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from workbench.errors import ExecutionError, FeedsError, WeightsError, WorkbenchError, some, unknown, wrong_type
+from workbench.errors import (
+    ExecutionError,
+    FeedsError,
+    WeightsError,
+    WorkbenchError,
+    root_cause,
+    some,
+    unknown,
+    wrong_type,
+)  # fmt: skip
+from workbench.passes.cleanup import in_order
 from workbench.runtime.arrays import check_arrays
 from workbench.weights.external import Layout, layout
 from workbench.weights.lazy import pieces, to_proto
@@ -137,7 +147,8 @@ def _split(model: ir.Model) -> tuple[Any, list[ir.TensorProtocol], Layout]:
     """The graph as a proto whose big initializers are declared external, those initializers, and their places."""
     import onnx
 
-    clone = model.clone()
+    with in_order(model):
+        clone = model.clone()
     heavy: dict[str, ir.TensorProtocol] = {}
     for name, value in list(clone.graph.initializers.items()):
         tensor = value.const_value
@@ -162,10 +173,17 @@ def _read_external(model: ir.Model) -> None:
                 value.const_value = ir.Tensor(value.const_value.numpy().copy(), name=name)
 
 
+def _serialized(model: ir.Model) -> tuple[Any, list[ir.TensorProtocol], Layout]:
+    try:
+        return _split(model)
+    except ir.serde.SerdeError as error:
+        raise ExecutionError(f"The graph cannot be written for ONNX Runtime: {root_cause(error)}") from error
+
+
 def _load(model: ir.Model, settings: SessionSettings) -> tuple[Any, tempfile.TemporaryDirectory[str]]:
     import onnxruntime as ort
 
-    proto, heavy, place = _split(model)
+    proto, heavy, place = _serialized(model)
     ort.disable_telemetry_events()
     folder = tempfile.TemporaryDirectory(prefix="ep-workbench-", ignore_cleanup_errors=True)
     path = Path(folder.name) / "model.onnx"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.errors import unknown
+from workbench.errors import unknown, wrong_type
 from workbench.tasks.base import Task
 from workbench.tasks.feature_extraction import FeatureExtraction
 from workbench.tasks.text_generation import TextGeneration
@@ -17,8 +17,11 @@ def get_task(task: str | Task) -> Task:
 
     Raises:
         UnknownNameError: no task is called so.
+        ArgumentError: neither a name nor a task.
     """
     if not isinstance(task, str):
+        if not hasattr(task, "build") or not hasattr(task, "roles"):
+            raise wrong_type("task", task, "the name of a task, or a Task")
         return task
     if task not in TASKS:
         raise unknown("task", task, TASKS)

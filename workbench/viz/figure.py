@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import SaveError
+from workbench.errors import SaveError, wrong_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,6 +146,8 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> Path:
     Raises:
         SaveError: the folder is missing, full or not writable.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise wrong_type("path", path, "the name of a file")
     target = Path(path)
     temporary = ""
     try:
@@ -156,9 +158,10 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> Path:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        why = getattr(error, "strerror", None) or error
         raise SaveError(
-            f"Cannot write {str(target)!r}: {error.strerror or error}. What was there before is untouched. "
+            f"Cannot write {str(target)!r}: {why}. What was there before is untouched. "
             "Choose a folder that exists, is writable and has room."
         ) from error
     finally:

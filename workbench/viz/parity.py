@@ -32,7 +32,7 @@ def plot_parity(report: ParityReport, kind: str = "position") -> Figure:
         UnknownNameError: another kind.
     """
     kinds = {"position": plot_position, "scatter": plot_scatter}
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise unknown("parity plot", kind, kinds)
     return kinds[kind](report)
 

@@ -14,6 +14,7 @@ import onnx_ir as ir
 from workbench.analysis.markup import escape, plural, table
 from workbench.analysis.misses import MissTable, fold_names
 from workbench.analysis.tables import FusionTable, OpTable
+from workbench.errors import wrong_type
 from workbench.types import dtype_word
 from workbench.viz.figure import write_atomic
 from workbench.viz.page import image, page, wide
@@ -35,6 +36,10 @@ def save_html(comparison: Any, path: str | os.PathLike[str], *, parity: ParityRe
     Raises:
         SaveError: the folder is missing, full or not writable.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise wrong_type("path", path, "the name of a file")
+    if parity is not None and not hasattr(parity, "conclusion"):
+        raise wrong_type("parity", parity, "what comparison.parity() returned")
     return write_atomic(path, to_html(comparison, parity=parity).encode("utf-8"))
 
 

@@ -27,7 +27,7 @@ class BindReport:
     """What became of every parameter of a graph and every tensor of the weights.
 
     ``wrong_shape`` holds (name, shape of the weights, shape of the graph); ``unexpected`` and ``ignored`` hold
-    (name, why).
+    (name, why). ``wrong_dtype`` holds (name, dtype of the weights): whole numbers where the graph wants fractions.
     """
 
     bound: tuple[str, ...] = ()
@@ -35,16 +35,17 @@ class BindReport:
     unexpected: tuple[tuple[str, str], ...] = ()
     wrong_shape: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...] = ()
     ignored: tuple[tuple[str, str], ...] = ()
+    wrong_dtype: tuple[tuple[str, str], ...] = ()
 
     @property
     def complete(self) -> bool:
         """Every parameter has its tensor and every tensor its place."""
-        return not (self.missing or self.unexpected or self.wrong_shape)
+        return not (self.missing or self.unexpected or self.wrong_shape or self.wrong_dtype)
 
     def __repr__(self) -> str:
         counts = ", ".join(
             f"{len(getattr(self, field))} {field.replace('_', ' ')}"
-            for field in ("missing", "unexpected", "wrong_shape", "ignored")
+            for field in ("missing", "unexpected", "wrong_shape", "wrong_dtype", "ignored")
             if getattr(self, field)
         )
         return f"BindReport({len(self.bound)} bound{', ' + counts if counts else ''})"
@@ -57,6 +58,7 @@ class BindReport:
         return [
             *(("missing", name, "no such tensor in the weights") for name in self.missing),
             *shapes,
+            *(("wrong_dtype", name, f"weights {dtype}") for name, dtype in self.wrong_dtype),
             *(("unexpected", name, why) for name, why in self.unexpected),
             *(("ignored", name, why) for name, why in self.ignored),
             *(("bound", name, "") for name in self.bound),
@@ -101,7 +103,7 @@ def bind(
 def _match(
     model: ir.Model, parameters: Mapping[str, ir.Value], weights: Mapping[str, ir.TensorProtocol]
 ) -> tuple[BindReport, dict[str, ir.TensorProtocol]]:
-    plan, missing, wrong = {}, [], []
+    plan, missing, wrong, odd = {}, [], [], []
     for name, value in parameters.items():
         if name not in weights:
             missing.append(name)
@@ -109,6 +111,8 @@ def _match(
         found, wanted = tuple(weights[name].shape.numpy()), _value_shape(value)
         if wanted is not None and found != wanted:
             wrong.append((name, found, wanted))
+        elif weights[name].dtype not in _FLOATS and value.dtype in _FLOATS:
+            odd.append((name, weights[name].dtype.name.lower()))
         else:
             plan[name] = weights[name]
     unexpected: list[tuple[str, str]] = []
@@ -118,7 +122,7 @@ def _match(
             continue
         kept, why = _left_over(name, model, weights)
         (ignored if kept else unexpected).append((name, why))
-    report = BindReport(tuple(plan), tuple(missing), tuple(unexpected), tuple(wrong), tuple(ignored))
+    report = BindReport(tuple(plan), tuple(missing), tuple(unexpected), tuple(wrong), tuple(ignored), tuple(odd))
     return report, plan
 
 
@@ -168,6 +172,9 @@ def _message(report: BindReport) -> str:
     if report.wrong_shape:
         shapes = [f"{n} (found {_shape(f)}, expected {_shape(w)})" for n, f, w in report.wrong_shape]
         parts.append(f"{len(shapes)} of another shape: {_some(shapes)}")
+    if report.wrong_dtype:
+        dtypes = [f"{name} ({dtype})" for name, dtype in report.wrong_dtype]
+        parts.append(f"{len(dtypes)} of a dtype that is no float, as in quantized checkpoints: {_some(dtypes)}")
     if report.unexpected:
         parts.append(f"{len(report.unexpected)} unexpected: {_some([f'{n} ({why})' for n, why in report.unexpected])}")
     return (

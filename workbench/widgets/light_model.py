@@ -4,6 +4,7 @@ model.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +25,7 @@ def light_bytes(model: ir.Model) -> bytes:
     clone = model.clone()
     for graph in _graphs(clone):
         for value in getattr(graph, "initializers", {}).values():
-            value.const_value = _light(value.const_value)
+            value.const_value = _light(value.const_value) if value.const_value is not None else _absent(value)
         for node in graph:
             _lighten_attributes(node)
     proto: Any = ir.to_proto(clone)
@@ -51,6 +52,14 @@ def _lighten_attributes(node: ir.Node) -> None:
     for name, attribute in list(node.attributes.items()):
         if attribute.type == ir.AttributeType.TENSOR and not attribute.is_ref():
             node.attributes[name] = ir.AttrTensor(name, _light(attribute.value))
+
+
+def _absent(value: ir.Value) -> Any:
+    """A parameter of a skeleton keeps its shape and dtype, where it has both."""
+    if value.shape is None or value.dtype is None or not value.shape.is_static():
+        return None
+    size = math.prod(value.shape.numpy()) * value.dtype.bitwidth // 8
+    return ir.ExternalTensor(NOT_COPIED, 0, size, value.dtype, shape=value.shape, name=value.name or "")
 
 
 def _light(tensor: Any) -> Any:

@@ -14,7 +14,7 @@ import ipywidgets as widgets
 
 from workbench.ep import default_comparison
 from workbench.ep import execution_providers as known_providers
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, wrong_type
 from workbench.types import FLOAT_DTYPES, dtype_word, parse_dtype
 from workbench.widgets.job import Cancelled, Job
 from workbench.widgets.netron_tab import NetronTab
@@ -60,6 +60,7 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
 
     Raises:
         UnknownNameError: the dtype has a name that nothing answers to.
+        ArgumentError: names or prompt are no text.
     """
 
     _job: Job | None = None  # here too: close() is called even where the constructor failed
@@ -79,7 +80,9 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         self.results: Results | None = None
         self.problem = ""
         self.state = "not run"
-        self._make_controls(str(model), tuple(execution_providers or default_comparison()), word, prompt)
+        if not isinstance(prompt, str | None):
+            raise wrong_type("prompt", prompt, "a text")
+        self._make_controls(str(model), _names(execution_providers), word, prompt or "")
         self._make_tabs()
         super().__init__([widgets.HTML(CSS), self._controls, self._tabs])
         self.add_class("ep-workbench-panel")
@@ -200,6 +203,7 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         self._say("Counting ...", 2)
         results = Results(comparison, comparison.ops(), comparison.fusions(), comparison.misses())
         job.check()
+        self._show(results)
         self._say("Running each graph, one after the other ...", 3)
         parity = comparison.parity(request.prompt) if request.prompt else comparison.parity()
         job.check()
@@ -209,7 +213,7 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
     # --- showing ------------------------------------------------------------------------------------------------
 
     def _show(self, results: Results) -> None:
-        pages = tab_html(results)
+        pages = tab_html(results, but=self.results.views() if self.results is not None else ())
         self.results = results
         for name, html in pages.items():
             self.pages[name].value = html
@@ -218,8 +222,10 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
 
     def _fail(self, state: str, text: str) -> None:
         self.state, self.problem = state, text
-        for page in self.pages.values():
-            page.value = error_html(text)
+        there = self.results.views() if self.results is not None else {}
+        for name, page in self.pages.items():
+            if name not in there:  # what an earlier step found stays
+                page.value = error_html(text)
         self.progress.bar_style = "danger" if state == "failed" else "warning"
         self.status.value = status_html({"failed": "Failed: see below."}.get(state, text))
 
@@ -250,6 +256,13 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         data["text/plain"] = repr(self)
         data["text/html"] = static_html(self._title(), self.results, self.problem)
         return data
+
+
+def _names(given: Sequence[str] | None) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else given or default_comparison()
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise wrong_type("execution_providers", given, "a list of names")
+    return tuple(names)
 
 
 def _compare(*args: Any, **options: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.markup import escape
@@ -47,15 +48,16 @@ class Results:
         return {name: result for name, result in named.items() if result is not None}
 
 
-def tab_html(results: Results) -> dict[str, str]:
-    """Tables and pictures for each tab."""
-    pictures = {
-        "Ops": image(results.ops.plot()),
-        "Fusions": image(results.fusions.plot()),
-        "Misses": image(results.misses.plot()) if results.misses.rows else "",
-        "Parity": _parity_pictures(results.parity),
+def tab_html(results: Results, *, but: Container[str] = ()) -> dict[str, str]:
+    """Tables and pictures for each tab that has a result, ``but`` for those that show theirs already."""
+    pictures: dict[str, Callable[[], str]] = {
+        "Ops": lambda: image(results.ops.plot()),
+        "Fusions": lambda: image(results.fusions.plot()),
+        "Misses": lambda: image(results.misses.plot()) if results.misses.rows else "",
+        "Parity": lambda: _parity_pictures(results.parity),
     }
-    return {name: pictures[name] + _scroll(result._repr_html_()) for name, result in results.views().items()}
+    shown = {name: result for name, result in results.views().items() if name not in but}
+    return {name: pictures[name]() + _scroll(result._repr_html_()) for name, result in shown.items()}
 
 
 def _parity_pictures(parity: ParityReport | None) -> str:

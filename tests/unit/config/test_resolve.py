@@ -14,7 +14,7 @@ import pytest
 from tests.unit.weights import tiny_gguf
 from workbench.config import builtin
 from workbench.config.resolve import resolve
-from workbench.errors import ConfigError, OfflineError, UnknownNameError, WeightsError
+from workbench.errors import ArgumentError, ConfigError, OfflineError, UnknownNameError, WeightsError
 
 HF = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2}
 
@@ -137,7 +137,7 @@ def test_missing_path(text: str) -> None:
 
 @pytest.mark.parametrize("model", [3, None, b"x", object(), dict])
 def test_wrong_type(model: object) -> None:
-    refused(model, TypeError, "model must be a name or a path", f"found {type(model).__name__}")
+    refused(model, ArgumentError, "model must be a name or a path", f"found {type(model).__name__}")
 
 
 def test_config_without_weights(tmp_path: Path) -> None:
