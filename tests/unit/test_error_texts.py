@@ -29,7 +29,7 @@ row("model name", errors.UnknownNameError, "Unknown model 'smolm2-135m'", "Did y
 row("model path", errors.ConfigError, "nowhere: no such file or folder", "Also accepted:")(
     lambda path: workbench.build(path / "nowhere")
 )
-row("model of another type", TypeError, "must be a name or a path; found int", "Also accepted:")(
+row("model of another type", errors.ArgumentError, "must be a name or a path; found int", "Also accepted:")(
     lambda path: workbench.build(3)
 )
 row("hub id offline", errors.OfflineError, "no-org/no-model is not in the local Hugging Face cache", "HF_HUB_OFFLINE",
@@ -265,13 +265,13 @@ def left_padding(path: Path) -> object:
         return TokenRunner(session, "right").run(step)
 
 
-row("prompt without a tokenizer", errors.FeedsError, "has no tokenizer", "Give token ids as feeds")(
+row("prompt without a tokenizer", errors.FeedsError, "has no tokenizer", "give token ids as feeds")(
     lambda path: built(path).encode("hello")
 )
 
 # --- packages and ONNX files ---------------------------------------------------------------------------------------
 row("no such package", errors.ModelFileError, "nowhere: no such file or folder")(lambda path: load(path / "nowhere"))
-row("bytes", TypeError, "load() takes a path, found bytes", "write them to a file first")(
+row("bytes", errors.ArgumentError, "load() takes a path, found bytes", "write them to a file first")(
     lambda path: load(b"x")  # type: ignore[arg-type]
 )
 

@@ -18,6 +18,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 
+from tests.golden_ops import SIZES
 from tests.unit.weights import tiny_gguf
 from workbench.build import build
 from workbench.config.source import SourceConfig
@@ -601,3 +602,15 @@ def test_a_package_of_a_user_with_several_ends(tmp_path: Path) -> None:
     package(config=config, bind_report=BindReport()).save(tmp_path / "p")
     assert load(tmp_path / "p").config == config
     assert dataclasses.is_dataclass(config)
+
+
+def test_an_encoder_comes_back(tmp_path: Path) -> None:
+    """Its config has other fields than a decoder's; the manifest alone says which."""
+    built = build({"model_type": "bert", **SIZES, "max_position_embeddings": 64}, load_weights=False)
+    for value in built.model.graph.initializers.values():
+        if value.const_value is None:
+            value.const_value = ir.tensor(np.zeros(value.shape.numpy(), value.dtype.numpy()), name=value.name)  # type: ignore[union-attr]
+    built.save(tmp_path / "p", progress=False)
+    loaded = load(tmp_path / "p")
+    assert loaded.config == built.config
+    same_graphs(built.model, loaded.model)

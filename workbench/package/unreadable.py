@@ -18,8 +18,10 @@ _MAGIC = (
 _AGAIN = "Fetch or export the file again."
 
 
-def words(error: Exception) -> str:
-    """A parser's complaint on one line."""
+def words(error: BaseException) -> str:
+    """A parser's complaint on one line: the first of a chain, for the rest wraps it in the whole of a graph."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     first = error.args[0] if error.args else ""
     text = first.decode("utf-8", "replace") if isinstance(first, bytes) else str(error)
     return (" ".join(text.split()) or type(error).__name__)[:300].rstrip(".")
