@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import gc
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,14 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from workbench.ep import ExecutionProvider, get_ep
-from workbench.errors import Diagnostic, FusionError, LegalityError, WorkbenchError, unknown
+from workbench.errors import ArgumentError, Diagnostic, FusionError, LegalityError, WorkbenchError, unknown, wrong_type
 from workbench.passes.cleanup import cleanup, in_order
 from workbench.passes.fold import fold
 from workbench.passes.legality import legality
 from workbench.passes.wellformed import check_values
 from workbench.rules import RULES
 from workbench.rules.apply import apply
+from workbench.rules.base import Rule
 from workbench.rules.plan import Plan, plan
 from workbench.rules.report import OptimizationReport, RuleReport
 from workbench.types import Padding, Role, Stage, dtype_word, parse_dtype
@@ -56,6 +58,7 @@ def optimize(
     execution_provider: str,
     dtype: str | None = None,
     role: str = "decoder",
+    rules: Sequence[Rule] | None = None,
     strict: bool = False,
     verbose: bool = False,
 ) -> Optimized:
@@ -63,11 +66,13 @@ def optimize(
 
     ``dtype`` is what the graph computes in (None: found in the graph). Inputs and outputs keep their names, order and
     types. Misses and what the provider cannot run become diagnostics of the report; ``strict`` raises for them.
-    ``verbose`` prints the report to stderr.
+    ``rules`` is what the plan is made from, in order within a stage: ``(*RULES, MINE)`` of ``workbench.rules`` adds one
+    of your own. ``verbose`` prints the report to stderr.
 
     Raises:
         UnknownNameError: unknown execution provider, dtype or role.
         UnsupportedError: the provider does not compute in this dtype.
+        ArgumentError: ``rules`` holds something else, or two rules of one name.
         ModelFileError: a path that holds no readable model, or a graph with a cycle or with readers of nothing.
         FusionError, LegalityError: with ``strict``.
     """
@@ -77,12 +82,30 @@ def optimize(
     found = parse_dtype(dtype) if dtype is not None else compute_dtype(graph) or ep.default_dtype
     if role not in list(Role):
         raise unknown("role", role, [str(r) for r in Role])
-    made = run_plan(graph, plan(ep, found, Role(role), RULES), ep)
+    made = run_plan(graph, plan(ep, found, Role(role), _rules(rules)), ep)
     if strict:
         check(made.report)
     if verbose:
         _print(made.report)
     return made
+
+
+def _rules(given: Sequence[Rule] | None) -> tuple[Rule, ...]:
+    if given is None:
+        return RULES
+    if isinstance(given, Rule) or not isinstance(given, Iterable):
+        raise wrong_type("rules", given, "a list of rules, as (*workbench.rules.RULES, MINE)")
+    rules = tuple(given)
+    for rule in rules:
+        if not isinstance(rule, Rule):
+            raise wrong_type("each of rules", rule, "a workbench.rules.Rule")
+    counts = collections.Counter(rule.name for rule in rules)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise ArgumentError(
+            f"rules holds {twice[0]!r} twice, and reports tell rules apart by name. Give yours a name of its own, or "
+            "leave the built-in one out."
+        )
+    return rules
 
 
 def as_model(model: Any) -> ir.Model:

@@ -84,7 +84,8 @@ def section(part: Any, identity: str) -> str:
     if not isinstance(part, View):
         return f'<div class="wide">{static(part)}</div>'
     blob = base64.b64encode(part._blob).decode("ascii")
-    script = f"{part._esm.replace('export default', f'const {_name(identity)} =')}\n{SHIM}\nstart({identity!r}, {_name(identity)});"
+    view = _name(identity)
+    script = f"{part._esm.replace('export default', f'const {view} =')}\n{SHIM}\nstart({identity!r}, {view});"
     return (
         f"<style>{part._css}</style>"
         f'<div id="{identity}">{static(part.result)}</div>'

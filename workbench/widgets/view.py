@@ -18,7 +18,7 @@ from workbench.widgets.pack import Column, pack
 WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 
 
-class View(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget's base has no types
+class View(anywidget.AnyWidget):
     """A view of one frozen result.
 
     A subclass names its browser files (``module``, ``styles``) and says in ``columns`` and ``facts`` what the browser

@@ -1,0 +1,81 @@
+"""A rule of one's own: planned from facts like the built-in ones, fired on every layer, with the same numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import onnx_ir as ir
+import pytest
+
+from tests.unit.rules.graphs import config, distance, feeds, llama
+from workbench import ArgumentError, get_ep, optimize, register_ep
+from workbench.ep import execution_providers, unregister_ep
+from workbench.ep.base import kernel
+from workbench.rules import RULES, Refusal, Rewrite, Rule, Site
+from workbench.rules.graph import made_by, new, required
+from workbench.types import MS_DOMAIN, OpId, Stage
+
+MUL, SIGMOID, QUICK_GELU = OpId("Mul"), OpId("Sigmoid"), OpId("QuickGelu", MS_DOMAIN)
+
+
+def rewrite(site: Site) -> Rewrite:
+    x, gate = required(site.node, 0), required(site.node, 1)
+    sigmoid = made_by(gate, SIGMOID)
+    if sigmoid is None or required(sigmoid, 0) is not x:
+        raise Refusal("the second factor is not a Sigmoid of the first", kind="unmatched")
+    fused = new(QUICK_GELU, [x], like=[site.node.outputs[0]], alpha=1.0)
+    return Rewrite([fused], {site.node.outputs[0]: fused.outputs[0]})
+
+
+def is_gated(node: ir.Node) -> bool:
+    return any(made_by(value, SIGMOID) for value in node.inputs)
+
+
+SILU = Rule(
+    name="fuse/silu", stage=Stage.FUSE, anchors=(MUL,), looks_at=is_gated, removes=frozenset({MUL, SIGMOID}),
+    produces=frozenset({QUICK_GELU}), rewrite=rewrite, needs="a Mul of x and Sigmoid(x)",
+)  # fmt: skip
+
+
+@pytest.fixture
+def cpu_with_quick_gelu() -> Iterator[str]:
+    cpu = get_ep("cpu")
+    fact = kernel(ir.DataType.FLOAT, source="ran here", confidence="measured")
+    record = dataclasses.replace(cpu, name="cpu-quick-gelu", kernels={**cpu.kernels, QUICK_GELU: fact})
+    register_ep(record)
+    yield record.name
+    unregister_ep(record.name)
+
+
+def test_a_rule_whose_operator_nobody_vouches_for_is_not_planned() -> None:
+    report = optimize(llama(config()), execution_provider="cpu", rules=(*RULES, SILU)).report
+    assert ("fuse/silu", "cpu does not run com.microsoft.QuickGelu in float32") in report.skipped
+
+
+def test_it_fires_on_every_layer_and_keeps_the_numbers(cpu_with_quick_gelu: str) -> None:
+    generic = llama(config())
+    made = optimize(generic, execution_provider=cpu_with_quick_gelu, rules=(*RULES, SILU))
+    row = made.report.to_frame().set_index("rule").loc["fuse/silu"]
+    layers = config().num_hidden_layers
+    assert (row.candidates, row.applied, row.unmatched) == (layers, layers, 0)
+    assert "QuickGelu" in {node.op_type for node in made.model.graph}
+    assert distance(generic, made.model, feeds(config())) < 1e-5
+
+
+def test_without_rules_nothing_is_done_to_the_nodes() -> None:
+    made = optimize(llama(config()), execution_provider="cpu", rules=())
+    assert made.report.rules == () and "GroupQueryAttention" not in {n.op_type for n in made.model.graph}
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [(SILU, "rules"), ("fuse/gqa", "rules"), ([rewrite], "each of rules"), ((*RULES, RULES[0]), "'fuse/gqa' twice")],
+)
+def test_what_is_no_list_of_rules(rules: object, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        optimize(llama(config()), execution_provider="cpu", rules=rules)  # type: ignore[arg-type]
+
+
+def test_the_registry_is_left_as_it_was() -> None:
+    assert "cpu-quick-gelu" not in execution_providers()
