@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
 from workbench.build import ModelLike, recipe_for
-from workbench.ep import default_comparison, get_ep
-from workbench.errors import FeedsError, UnknownNameError, wrong_type
+from workbench.ep import ExecutionProvider, default_comparison, get_ep
+from workbench.errors import FeedsError, UnknownNameError, UnsupportedError, wrong_type
+from workbench.recipe import Recipe
 from workbench.types import parse_dtype
 
 if TYPE_CHECKING:
+    from workbench.analysis.ep_summary import EpSummary
     from workbench.analysis.misses import MissTable
     from workbench.analysis.parity_report import ParityReport
+    from workbench.analysis.rule_matrix import RuleMatrix
     from workbench.analysis.tables import FusionTable, OpTable
     from workbench.package import Package
     from workbench.runtime.ort_cpu import SessionSettings
+    from workbench.widgets.ep_compare import EpCompare
 
 
 COLUMNS = ["execution_provider", "dtype", "generic_nodes", "nodes", "padding", "dropped_inputs"]
@@ -35,6 +39,7 @@ class Comparison(Mapping[str, "Package"]):
     packages: Mapping[str, Package]
     generic: ir.Model
     name: str
+    recipe: Recipe | None = dataclasses.field(default=None, repr=False)
 
     def __getitem__(self, execution_provider: str) -> Package:
         return self.packages[execution_provider]
@@ -62,6 +67,43 @@ class Comparison(Mapping[str, "Package"]):
         from workbench.analysis.misses import miss_table
 
         return miss_table({name: package.report for name, package in self.items()})
+
+    def summary(self, parity: ParityReport | None = None) -> EpSummary:
+        """Each execution provider in numbers: nodes, operators, fusions, casts, inputs, weights, diagnostics, parity.
+
+        ``parity`` is what :meth:`parity` returned; without it that row says ``not run``. Nothing is run here.
+        """
+        from workbench.analysis.ep_columns import ep_summary
+
+        return ep_summary(self.name, self.generic, self.packages, parity)
+
+    def matrix(self) -> RuleMatrix:
+        """Which rule changed what in which part of the model, by execution provider; layers that went alike fold."""
+        from workbench.analysis.rule_counts import rule_matrix
+
+        return rule_matrix({name: (_only(package.generic), package.model) for name, package in self.items()})
+
+    def widget(self, parity: ParityReport | None = None) -> EpCompare:
+        """The summary to look into, in a notebook: each cell opens the view behind it."""
+        from workbench.widgets.ep_compare import EpCompare
+
+        return EpCompare(self, parity)
+
+    def in_dtype(self, dtype: str | None, *, check: Callable[[], None] | None = None) -> Comparison:
+        """The same model for the same execution providers in another dtype (None: each provider's default).
+
+        ``check`` is called between execution providers and may raise to stop.
+
+        Raises:
+            UnsupportedError: the comparison does not know how it was made, or a provider does not compute in the dtype.
+        """
+        if self.recipe is None:
+            raise UnsupportedError(
+                f"{self.name} cannot be built again: this comparison was put together from packages. "
+                "Make it with compare(model, ...)."
+            )
+        wanted = parse_dtype(dtype) if dtype is not None else None
+        return _compared(self.recipe, [get_ep(name) for name in self], wanted, check or (lambda: None))
 
     def parity(
         self,
@@ -152,10 +194,19 @@ def compare(
     eps = [get_ep(name) for name in names]
     wanted = parse_dtype(dtype) if dtype is not None else None
     recipe = recipe_for(model, module_class=None, load_weights=load_weights)
-    packages = {ep.name: recipe.package(ep, wanted or ep.default_dtype) for ep in eps}
+    return _compared(recipe, eps, wanted, lambda: None)
+
+
+def _compared(
+    recipe: Recipe, eps: Sequence[ExecutionProvider], dtype: ir.DataType | None, check: Callable[[], None]
+) -> Comparison:
+    packages = {}
+    for ep in eps:
+        check()
+        packages[ep.name] = recipe.package(ep, dtype or ep.default_dtype)
     generic, _ = recipe.generic(ir.DataType.FLOAT)
     name = recipe.source.name if recipe.source else recipe.config.model_type
-    return Comparison(packages, _only(generic), name)
+    return Comparison(packages, _only(generic), name, recipe)
 
 
 def _texts(prompts: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -41,3 +41,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str =
 def block(title: str, *parts: str) -> str:
     """A titled piece of HTML: ``title`` is escaped, ``parts`` are HTML already."""
     return f"<div><p><strong>{escape(title)}</strong></p>{''.join(parts)}</div>"
+
+
+def grid(corner: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[object]]]) -> str:
+    """An HTML table with a heading for each row as well: read out with both of its headings, cell by cell."""
+    head = "".join(f'<th scope="col"{_RIGHT}>{escape(column)}</th>' for column in columns)
+    body = "".join(
+        f'<tr><th scope="row"{_LEFT}>{escape(name)}</th>'
+        + "".join(f"<td{_RIGHT}>{escape(cell)}</td>" for cell in cells)
+        + "</tr>"
+        for name, cells in rows
+    )
+    first = f'<th scope="col"{_LEFT}>{escape(corner)}</th>'
+    return f"<table><thead><tr>{first}{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from workbench.analysis.layers import ranges
 from workbench.analysis.markup import block, table
 
 if TYPE_CHECKING:
@@ -140,16 +141,5 @@ def fold_names(names: Iterable[str]) -> str:
     """
     names = list(names)
     columns = list(zip(*(map(int, _INDEX.findall(name)) for name in names), strict=True))
-    ranges = iter([_ranges(column) for column in columns])
-    return _INDEX.sub(lambda _: next(ranges), names[0])
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """``0-3,5`` for 0, 1, 2, 3, 5."""
-    runs: list[list[int]] = []
-    for n in sorted(set(numbers)):
-        if runs and n == runs[-1][1] + 1:
-            runs[-1][1] = n
-        else:
-            runs.append([n, n])
-    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)
+    folded = iter([ranges(column) for column in columns])
+    return _INDEX.sub(lambda _: next(folded), names[0])

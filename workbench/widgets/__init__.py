@@ -1,1 +1,57 @@
-"""Views for notebooks: thin, over the frozen results of analysis. Only this folder knows ipywidgets and Netron."""
+"""Views for notebooks: thin, over the frozen results of analysis. Only this folder knows ipywidgets and Netron.
+
+Names are looked up when they are used, so that one view does not load all others.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.widgets.ep_compare import EpCompare
+    from workbench.widgets.ep_matrix import EpMatrix
+    from workbench.widgets.fusion_report import FusionReport
+    from workbench.widgets.graph_diff import GraphDiffView
+    from workbench.widgets.linked import link
+    from workbench.widgets.op_histogram import OpHistogram
+    from workbench.widgets.panel import ComparePanel
+    from workbench.widgets.replay import PipelineReplay
+    from workbench.widgets.report import Report
+    from workbench.widgets.view import View
+
+__all__ = [
+    "ComparePanel",
+    "EpCompare",
+    "EpMatrix",
+    "FusionReport",
+    "GraphDiffView",
+    "OpHistogram",
+    "PipelineReplay",
+    "Report",
+    "View",
+    "link",
+]
+
+_MODULES = {
+    "ComparePanel": "panel",
+    "EpCompare": "ep_compare",
+    "EpMatrix": "ep_matrix",
+    "FusionReport": "fusion_report",
+    "GraphDiffView": "graph_diff",
+    "OpHistogram": "op_histogram",
+    "PipelineReplay": "replay",
+    "Report": "report",
+    "View": "view",
+    "link": "linked",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -80,7 +80,11 @@ def _headed(part: Any) -> tuple[str, Any]:
 
 
 def section(part: Any, identity: str) -> str:
-    """A view alive, with its static form until its script has run; a result as it shows itself."""
+    """A view alive, with its static form until its script has run; a result as it shows itself.
+
+    A box of widgets names the view in it that can live without a kernel as its ``view``.
+    """
+    part = part if isinstance(part, View) else getattr(part, "view", part)
     if not isinstance(part, View):
         return f'<div class="wide">{static(part)}</div>'
     blob = base64.b64encode(part._blob).decode("ascii")

@@ -1,0 +1,157 @@
+"""``EpCompare``: execution providers side by side in numbers, with the view behind each number one click away."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+
+from workbench.analysis.ep_summary import EpSummary
+from workbench.errors import WorkbenchError
+from workbench.types import FLOAT_DTYPES
+from workbench.widgets.ep_cells import behind
+from workbench.widgets.ep_table import EpTable
+from workbench.widgets.job import Cancelled, Job
+from workbench.widgets.panel_views import CSS, status_html
+from workbench.widgets.view import WIDGET_MIME, faces
+
+_log = logging.getLogger(__name__)
+_DEFAULT = ""
+
+
+class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """A table with a column per execution provider; a cell opens what is behind its number below the table.
+
+    ``view`` is the table itself, with the traits ``execution_provider`` and ``row``. Where the comparison knows how it
+    was made, another dtype can be chosen: the graphs are built again in a background thread, which can be cancelled.
+
+    Args:
+        comparison: what ``compare`` returned.
+        parity: what ``comparison.parity()`` returned, if it was run.
+    """
+
+    _job: Job | None = None  # here too: close() is called even where the constructor failed
+
+    def __init__(self, comparison: Any, parity: Any = None) -> None:
+        self.comparison, self.parity = comparison, parity
+        self.problem = ""
+        self.view = EpTable(comparison.summary(parity))
+        self.child = widgets.VBox([])
+        self._make_controls()
+        controls = [self._controls] if self._can_rebuild() else []
+        super().__init__([widgets.HTML(CSS), *controls, self.view, self.child])
+        self.add_class("ep-workbench-panel")
+        self.view.observe(self._opened, ["execution_provider", "row"])
+
+    @property
+    def result(self) -> EpSummary:
+        """The summary that is shown."""
+        summary: EpSummary = self.view.result
+        return summary
+
+    def select(self, execution_provider: str, row: str) -> EpCompare:
+        """Choose a cell, as a click does."""
+        with self.view.hold_trait_notifications():
+            self.view.execution_provider, self.view.row = execution_provider, row
+        return self
+
+    def _opened(self, _: Any = None) -> None:
+        for old in self.child.children:
+            old.close()
+        name, row = self.view.execution_provider, self.view.row
+        chosen = name in self.result.execution_providers
+        self.child.children = behind(self.comparison, self.parity, name, row) if chosen else []
+
+    # --- another dtype ----------------------------------------------------------------------------------------------
+
+    def _can_rebuild(self) -> bool:
+        return getattr(self.comparison, "recipe", None) is not None
+
+    def _make_controls(self) -> None:
+        options = [("as it was made", "as made"), ("provider's default", _DEFAULT), *((d, d) for d in FLOAT_DTYPES)]
+        self.dtype_box = widgets.Dropdown(options=options, description="Dtype", layout=widgets.Layout(width="260px"))
+        self.cancel_button = widgets.Button(description="Cancel", icon="stop", disabled=True)
+        self.status = widgets.HTML(status_html(""))
+        self._made, self._made_parity = self.comparison, self.parity
+        self.dtype_box.observe(lambda change: self.start(change["new"]), "value")
+        self.cancel_button.on_click(lambda _: self.cancel())
+        row = widgets.Layout(flex_flow="row wrap", align_items="center")
+        self._controls = widgets.HBox([self.dtype_box, self.cancel_button, self.status], layout=row)
+
+    def start(self, dtype: str) -> None:
+        """Build all graphs in a dtype, in a background thread; an earlier one is told to stop first."""
+        self.cancel()
+        self.wait()
+        self._job = Job(lambda job: self._guarded(job, dtype))
+        self.cancel_button.disabled = False
+        self._job.start()
+
+    def cancel(self) -> None:
+        """Stop building after the execution provider that is at it; what is shown stays."""
+        if self._job is not None and not self._job.wait(0):
+            self._job.cancel()
+            self.status.value = status_html("Stopping after this step ...")
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the background work; whether it has ended."""
+        return self._job is None or self._job.wait(seconds)
+
+    def _guarded(self, job: Job, dtype: str) -> None:
+        self.problem = ""
+        try:
+            self._rebuild(job, dtype)
+        except Cancelled:
+            self._say("Cancelled; the table shows what was there before.")
+        except WorkbenchError as error:
+            self._fail(str(error))
+        except Exception as error:
+            _log.debug("building in another dtype failed", exc_info=True)
+            self._fail(f"Unexpected {type(error).__name__}: {error}")
+        finally:
+            self.cancel_button.disabled = True
+
+    def _rebuild(self, job: Job, dtype: str) -> None:
+        if dtype == "as made":
+            comparison, parity = self._made, self._made_parity
+        else:
+            self._say(f"Building graphs in {dtype or 'the default dtypes'} ...")
+            comparison, parity = self._made.in_dtype(dtype or None, check=job.check), None
+        job.check()
+        self.comparison, self.parity = comparison, parity
+        self.view.show(comparison.summary(parity))
+        self._opened()
+        self._say("" if dtype == "as made" else "Done. Parity was not run for these graphs.")
+
+    def _say(self, text: str) -> None:
+        self.status.value = status_html(text)
+
+    def _fail(self, text: str) -> None:
+        self.problem = text
+        self._say(f"Not built: {text}")
+
+    def close(self) -> None:
+        """Stop the work and remove the widgets."""
+        if self._job is not None:
+            self._job.cancel()
+        super().close()
+
+    # --- without a kernel -------------------------------------------------------------------------------------------
+
+    def save_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """One self-contained page with the table alive in it: no kernel, no network.
+
+        Raises:
+            SaveError: the folder is missing, full or not writable.
+        """
+        return self.view.save_html(path, title=title or self.view.label)
+
+    def __repr__(self) -> str:
+        return repr(self.result)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        live = super()._repr_mimebundle_(**options)
+        data, _ = faces(self.result)
+        return data | ({WIDGET_MIME: live[WIDGET_MIME]} if WIDGET_MIME in live else {})
