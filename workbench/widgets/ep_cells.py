@@ -13,6 +13,7 @@ from workbench.analysis.ep_summary import Port
 from workbench.analysis.markup import block, escape, plural, table
 from workbench.analysis.tables import GENERIC, OpTable, op_table
 from workbench.errors import WorkbenchError
+from workbench.widgets.ep_table import opens
 
 MOST_WEIGHTS = 200
 _log = logging.getLogger(__name__)
@@ -22,8 +23,7 @@ Shown = list[widgets.Widget]
 def behind(comparison: Any, parity: Any, execution_provider: str, row: str) -> Shown:
     """Widgets for a cell; whatever goes wrong becomes a text."""
     try:
-        open_cell = OPEN.get(row)
-        return open_cell(comparison, parity, execution_provider) if open_cell is not None else []
+        return OPEN[row](comparison, parity, execution_provider) if opens(execution_provider, row) else []
     except WorkbenchError as error:
         return [_problem(str(error))]
     except Exception as error:
@@ -65,8 +65,6 @@ def _nodes(comparison: Any, parity: Any, name: str) -> Shown:
 
 
 def _fusions(comparison: Any, parity: Any, name: str) -> Shown:
-    if name == GENERIC:
-        return []
     try:
         from workbench.widgets.fusion_report import FusionReport
     except ImportError:
@@ -104,15 +102,13 @@ def _size(comparison: Any, parity: Any, name: str) -> Shown:
 
 
 def _diagnostics(comparison: Any, parity: Any, name: str) -> Shown:
-    found = () if name == GENERIC else comparison[name].diagnostics
+    found = comparison[name].diagnostics
     rows = [[d.severity, d.code, d.message, d.where, d.hint] for d in found]
     columns = ["severity", "code", "message", "where", "hint"]
     return [html(block(f"{name}: {plural(len(rows), 'diagnostic')}", table(columns, rows, empty="Nothing was found.")))]
 
 
 def _parity(comparison: Any, parity: Any, name: str) -> Shown:
-    if name == GENERIC:
-        return []
     if parity is None:
         return [html("<p>Nothing was run. Give the report of a run: "
                      "<code>EpCompare(comparison, comparison.parity())</code></p>")]  # fmt: skip

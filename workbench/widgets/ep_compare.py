@@ -34,6 +34,7 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """
 
     _job: Job | None = None  # here too: close() is called even where the constructor failed
+    _open: tuple[str, str, int] = ("", "", 0)
 
     def __init__(self, comparison: Any, parity: Any = None) -> None:
         self.comparison, self.parity = comparison, parity
@@ -59,11 +60,15 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return self
 
     def _opened(self, _: Any = None) -> None:
-        for old in self.child.children:
-            old.close()
-        name, row = self.view.execution_provider, self.view.row
-        chosen = name in self.result.execution_providers
-        self.child.children = behind(self.comparison, self.parity, name, row) if chosen else []
+        """Show what is behind the chosen cell; one click changes two traits, and is one choice all the same."""
+        wanted = (self.view.execution_provider, self.view.row, id(self.result))
+        if wanted == self._open:
+            return
+        self._open, old = wanted, self.child.children
+        chosen = self.view.execution_provider in self.result.execution_providers
+        self.child.children = behind(self.comparison, self.parity, *wanted[:2]) if chosen else []
+        for widget in old:  # only when nothing shows them any more
+            widget.close()
 
     # --- another dtype ----------------------------------------------------------------------------------------------
 

@@ -44,15 +44,18 @@ function gridStep(lines, cell, event) {
   const x = lines[y].indexOf(cell);
   const row = (at) => lines[Math.max(0, Math.min(lines.length - 1, at))];
   const at = (cells, i) => cells[Math.max(0, Math.min(cells.length - 1, i))];
+  const column = (one) => one.closest("td, th").cellIndex;
+  const away = (one) => Math.abs(column(one) - column(cell));
+  const below = (cells) => cells.reduce((best, one) => (away(one) < away(best) ? one : best)); // rows may have gaps
   switch (event.key) {
     case "ArrowRight": return at(lines[y], x + 1);
     case "ArrowLeft": return at(lines[y], x - 1);
-    case "ArrowDown": return at(row(y + 1), x);
-    case "ArrowUp": return at(row(y - 1), x);
+    case "ArrowDown": return below(row(y + 1));
+    case "ArrowUp": return below(row(y - 1));
     case "Home": return event.ctrlKey ? lines[0][0] : lines[y][0];
     case "End": return event.ctrlKey ? lines.at(-1).at(-1) : lines[y].at(-1);
-    case "PageDown": return at(row(y + 10), x);
-    case "PageUp": return at(row(y - 10), x);
+    case "PageDown": return below(row(y + 10));
+    case "PageUp": return below(row(y - 10));
     default: return null;
   }
 }

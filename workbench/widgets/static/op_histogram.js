@@ -67,13 +67,13 @@ function opsChange(change, most) {
   return h("span", { class: "wb-op-both" }, side(), change ? side(bar, text) : side(text));
 }
 
-function opsToggle(text, pressed, act, title) {
-  return h("button", { type: "button", "aria-pressed": String(pressed), onclick: act, title }, text);
+function opsToggle(text, act) {
+  return h("button", { type: "button", onclick: act }, text);
 }
 
-function opsSelect(label, options, value, act) {
-  const select = h("select", { onchange: (event) => act(event.target.value) },
-    Object.entries(options).map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+function opsSelect(label, name, options, act) {
+  const select = h("select", { "aria-label": name, onchange: (event) => act(event.target.value) },
+    Object.entries(options).map(([key, text]) => h("option", { value: key }, text)));
   return h("label", { class: "wb-op-field" }, label, " ", select);
 }
 
@@ -117,7 +117,7 @@ function opsRender({ model, el }) {
     const difference = model.get("mode") === "difference";
     const inside = difference ? opsChange(change, most) : opsCount(row.counts[column], change, most);
     return h("td", { role: "gridcell", tabindex: "-1", "data-row": y, "data-column": column,
-      "data-key": `${row.op}/${column}`, "aria-label": say(row, column), title: say(row, column) }, inside);
+      "data-key": `${row.op}/${data.names[column]}`, "aria-label": say(row, column), title: say(row, column) }, inside);
   }
 
   function head(columns) {
@@ -148,6 +148,7 @@ function opsRender({ model, el }) {
         h("tr", { role: "row" }, nameOf(row, y), columns.map((i) => cellOf(row, y, i, most))))));
     });
     settle();
+    controls();
     words();
     mark();
   }
@@ -182,41 +183,39 @@ function opsRender({ model, el }) {
         : `${state.fold ? data.drawn.filter((one) => one.group).length + " domains" : shown + " of " + data.rows.length + " operators"}.`;
   }
 
+  // The controls are made once and then only changed, so that the keyboard stays where it is.
+  const flip = (name) => () => { state[name] = !state[name]; draw(); };
+  const pressed = {
+    counts: opsToggle("Counts", () => tell(model, "mode", "counts")),
+    difference: opsToggle("Difference", () => tell(model, "mode", "difference")),
+    fold: opsToggle("Fold by domain", flip("fold")),
+    changed: opsToggle("Hide unchanged", flip("changed")),
+  };
+  const several = data.names.length > 1;
+  const sort = opsSelect("Sort by", "Sort by", several ? OPS_SORTS : { count: "count", name: "name" }, (v) => { state.sort = v; draw(); });
+  const to = opsSelect("against", "Compared against", Object.fromEntries(data.names.map((n) => [n, shorten(n, 28)])), (v) => tell(model, "base", v));
+  const search = h("input", { type: "search", "aria-label": "Search operators", placeholder: "Search operators",
+    oninput: (event) => { state.search = event.target.value; draw(); } });
+  bar.append(...(several ? [pressed.counts, pressed.difference, to] : []), sort, search, pressed.fold, ...(several ? [pressed.changed] : []));
+
   function controls() {
-    const several = data.names.length > 1;
-    const mode = model.get("mode");
-    const redo = () => { controls(); draw(); };
-    const search = h("input", { type: "search", "aria-label": "Search operators", placeholder: "Search operators", value: state.search,
-      oninput: (event) => { state.search = event.target.value; draw(); } });
-    const modes = several ? [
-      opsToggle("Counts", mode !== "difference", () => tell(model, "mode", "counts")),
-      opsToggle("Difference", mode === "difference", () => tell(model, "mode", "difference")),
-      opsSelect("to", Object.fromEntries(data.names.map((n) => [n, shorten(n, 28)])), data.names[base()], (v) => tell(model, "base", v)),
-    ] : [];
-    const sorts = several ? OPS_SORTS : { count: "count", name: "name" };
-    bar.replaceChildren(...modes,
-      opsSelect("Sort by", sorts, state.sort, (v) => { state.sort = v; draw(); }), search,
-      opsToggle("Fold by domain", state.fold, () => { state.fold = !state.fold; redo(); }),
-      ...(several ? [opsToggle("Hide unchanged", state.changed, () => { state.changed = !state.changed; redo(); })] : []));
+    const difference = model.get("mode") === "difference";
+    const now = { counts: !difference, difference, fold: state.fold, changed: state.changed };
+    for (const [name, button] of Object.entries(pressed)) button.setAttribute("aria-pressed", String(now[name]));
+    sort.querySelector("select").value = state.sort;
+    to.querySelector("select").value = data.names[base()];
   }
 
-  // The pressed button is made anew; the keyboard stays on it.
-  listen.add(bar, "click", (event) => {
-    const text = event.target.closest("button")?.textContent;
-    if (text) queueMicrotask(() => [...bar.querySelectorAll("button")].find((b) => b.textContent === text)?.focus());
-  }, true);
   listen.add(table, "click", (event) => {
     const cell = event.target.closest(OPS_CELL);
     if (cell) choose(cell);
   });
-  listen.on("base", () => { controls(); draw(); });
+  listen.on("base", draw);
   listen.on("mode", () => {
     if (state.sort !== "name") state.sort = model.get("mode") === "difference" ? "change" : "count";
-    controls();
     draw();
   });
   for (const name of ["op", "execution_provider"]) listen.on(name, mark);
-  controls();
   draw();
   el.append(root);
   return () => { listen.close(); root.remove(); };
