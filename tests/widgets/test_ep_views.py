@@ -37,6 +37,8 @@ def shown(view: EpCompare) -> str:
 def test_each_result_makes_its_view(made: Comparison) -> None:
     assert isinstance(made.widget(), EpCompare)
     assert isinstance(made.matrix().widget(), EpMatrix)
+    assert isinstance(made.ops().widget(), OpHistogram)
+    assert isinstance(made.ops().histograms["cpu"].widget(), OpHistogram)
 
 
 @pytest.mark.parametrize("row", OPENS)

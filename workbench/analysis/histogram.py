@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from workbench.viz.figure import Figure
+    from workbench.widgets.op_histogram import OpHistogram as OpBars
 
 COLUMNS = ["domain", "op_type", "count"]
 _SHOWN = 4  # operators named in a one-line repr
@@ -75,6 +76,12 @@ class OpHistogram:
         from workbench.viz.ops import plot_histograms
 
         return plot_histograms({"": self})
+
+    def widget(self) -> OpBars:
+        """The bars to sort, search and choose from, in a notebook."""
+        from workbench.widgets.op_histogram import OpHistogram as OpBars
+
+        return OpBars(self)
 
     def __repr__(self) -> str:
         return f"OpHistogram({line(self)})"

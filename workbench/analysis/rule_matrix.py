@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.layers import ranges
@@ -110,12 +111,19 @@ class RuleMatrix:
 
     def cell(self, execution_provider: str, place: str) -> Cell:
         """The cell of a provider and a place, by their names."""
-        match = (c for c in self.cells if (c.execution_provider, c.place) == (execution_provider, place))
-        return next(match)
+        return self._cells[execution_provider, place]
 
     def place(self, name: str) -> Place:
         """A place by its name."""
-        return next(place for place in self.places if place.name == name)
+        return self._places[name]
+
+    @functools.cached_property
+    def _cells(self) -> dict[tuple[str, str], Cell]:
+        return {(cell.execution_provider, cell.place): cell for cell in self.cells}
+
+    @functools.cached_property
+    def _places(self) -> dict[str, Place]:
+        return {place.name: place for place in self.places}
 
     def rules(self) -> tuple[str, ...]:
         """Every entry of ``Mark.rule``: rewrites by stage, then what happens without a rule."""

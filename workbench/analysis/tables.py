@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from workbench.rules.report import OptimizationReport, RuleReport
     from workbench.viz.figure import Figure
+    from workbench.widgets.op_histogram import OpHistogram as OpBars
 
 GENERIC = "generic"
 """Name of the graph that no execution provider has touched."""
@@ -83,6 +84,12 @@ class OpTable:
         from workbench.viz.ops import plot_histograms
 
         return plot_histograms(self.histograms)
+
+    def widget(self) -> OpBars:
+        """The bars to sort, search and choose from, in a notebook."""
+        from workbench.widgets.op_histogram import OpHistogram as OpBars
+
+        return OpBars(self)
 
     def __repr__(self) -> str:
         lines = [f"  {name}: {line(h)}" for name, h in self.histograms.items()]

@@ -34,6 +34,7 @@ class EpMatrix(View):
 
     def facts(self, result: RuleMatrix) -> Mapping[str, Any]:
         """The whole matrix: it is small, layers being folded."""
+        order = {rule: i for i, rule in enumerate(result.rules())}
         return {
             "execution_providers": list(result.execution_providers),
             "places": [
@@ -41,7 +42,7 @@ class EpMatrix(View):
                 for p in result.places
             ],
             "cells": [
-                [_cell(result, result.cell(name, place.name)) for place in result.places]
+                [_cell(order, result.cell(name, place.name)) for place in result.places]
                 for name in result.execution_providers
             ],
             "rules": [
@@ -51,12 +52,10 @@ class EpMatrix(View):
         }
 
 
-def _cell(matrix: RuleMatrix, cell: Cell) -> dict[str, Any]:
-    order = matrix.rules()
-    marks = [
-        {"rule": m.rule, "sentence": m.sentence} for m in sorted(cell.marks, key=lambda mark: order.index(mark.rule))
-    ]
-    return {"before": cell.generic_nodes, "after": cell.nodes, "marks": marks}
+def _cell(order: Mapping[str, int], cell: Cell) -> dict[str, Any]:
+    marks = sorted(cell.marks, key=lambda mark: order[mark.rule])
+    said = [{"rule": mark.rule, "sentence": mark.sentence} for mark in marks]
+    return {"before": cell.generic_nodes, "after": cell.nodes, "marks": said}
 
 
 def _title(rule: str) -> str:

@@ -72,9 +72,8 @@ class OpHistogram(View):
         data, metadata = super()._repr_mimebundle_(**options)
         differs = self.mode == MODES[1] and len(self.result.histograms) > 1
         draw = differences_svg if differs else table_svg
-        return {k: v for k, v in data.items() if k != "text/html"} | {
-            "image/svg+xml": draw(self.result, self.base)
-        }, metadata
+        static = {kind: value for kind, value in data.items() if kind != "text/html"}
+        return static | {"image/svg+xml": draw(self.result, self.base)}, metadata
 
 
 def as_table(result: Any) -> OpTable:

@@ -2,6 +2,11 @@
 import { h, listeners, shorten } from "./dom.js";
 import { gridKeys } from "./grid.js";
 
+// Lines break between words only, not within 1e-5.
+function tableWords(text) {
+  return text.split(" ").flatMap((word, i) => [i ? " " : "", h("span", { class: "wb-ep-word" }, word)]);
+}
+
 function tableRender({ model, el }) {
   const listen = listeners(model);
   const table = h("table", { class: "wb-ep-table" });
@@ -23,7 +28,7 @@ function tableRender({ model, el }) {
     const body = rows.map(({ row, title, cells }) => h("tr", {}, h("th", { scope: "row" }, title),
       cells.map(({ text, opens }, i) => h("td", {}, h("button", { type: "button", tabindex: "-1", "data-row": row, "data-name": names[i],
         "aria-label": `${names[i]}, ${title}: ${text}${opens ? `; opens ${opens}` : ""}`, title: opens ? `Open ${opens}` : undefined,
-        onclick: () => choose(row, names[i]) }, shorten(text, 60))))));
+        onclick: () => choose(row, names[i]) }, tableWords(shorten(text, 60)))))));
     table.replaceChildren(h("thead", {}, h("tr", {}, h("th", { scope: "col" }, model.get("_facts").name ? shorten(model.get("_facts").name, 40) : "Model"), head)),
       h("tbody", {}, body));
     settle();
