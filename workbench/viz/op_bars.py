@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from workbench.analysis.tables import OpTable
 
 MOST_ROWS = 30
-_NAME = 34  # characters of an operator's name
-_ROW, _BAR = 20, 64  # height of a row, length of the longest bar
+_NAME = 30  # characters of an operator's name
+_ROW, _BAR = 20, 36  # height of a row, length of the longest bar
 _HEAD = 52
 Row = tuple[str, list[int]]
 
@@ -91,11 +91,13 @@ def _start(
 ) -> tuple[Svg, _Chart]:
     """The picture with its headings and labels, and the geometry of the bars to come."""
     widest = max(max(map(len, names), default=0), max(map(len, heads), default=0))
-    needed = 2 * _BAR + 2 * 44 if signs else _BAR + 92
+    most = max(1, max(max(map(abs, values)) for _, values in rows))
+    number = text_width(signed(-most) if signs else f"{most:,} ({signed(-most)})", 11)
+    needed = 2 * (_BAR + number + 8) if signs else _BAR + number + 14
     chart = _Chart(
-        max(text_width(label) for label, _ in rows) + 12,
+        max(text_width(label, 11) for label, _ in rows) + 12,
         max(text_width("x" * min(widest, 24)) + 16, needed),
-        max(1, max(max(map(abs, values)) for _, values in rows)),
+        most,
         rows,
     )
     svg = Svg(title, f"{title}: {sizes}")
@@ -105,7 +107,7 @@ def _start(
         svg.text(x, MARGIN + 30, shorten(name, 24), anchor=anchor, bold=True)
         svg.text(x, MARGIN + 44, head, anchor=anchor, size=11, fill=QUIET)
     for y, (label, _) in chart.lines():
-        svg.text(MARGIN + chart.labels - 8, y + 14, label, anchor="end")
+        svg.text(MARGIN + chart.labels - 8, y + 14, label, size=11, anchor="end")
         svg.line(MARGIN, y + _ROW, chart.left(len(names)), y + _ROW, RULE)
     return svg, chart
 
