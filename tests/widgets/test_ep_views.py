@@ -13,7 +13,7 @@ from workbench.analysis.tables import OpTable
 from workbench.compare import Comparison, compare
 from workbench.errors import ArgumentError, UnknownNameError, UnsupportedError
 from workbench.widgets import ep_cells
-from workbench.widgets.ep_compare import EpCompare
+from workbench.widgets.ep_compare import KEPT, EpCompare
 from workbench.widgets.ep_matrix import EpMatrix
 from workbench.widgets.ep_table import OPENS, opens
 from workbench.widgets.linked import link
@@ -68,10 +68,25 @@ def test_parity_shows_its_pictures(made: Comparison) -> None:
 
 def test_choosing_nothing_closes(made: Comparison) -> None:
     view = made.widget().select("cuda", "inputs")
-    (child,) = view.child.children
+    assert len(view.child.children) == 1
     assert view.select("", "").child.children == ()
-    assert child.comm is None, "what was shown is closed"
     assert view.select("nobody", "inputs").child.children == ()
+
+
+def test_views_stay_for_a_while_and_then_close(made: Comparison) -> None:
+    view = made.widget()
+    (first,) = view.select("cuda", "ops").child.children
+    view.select("cpu", "inputs")
+    assert view.select("cuda", "ops").child.children == (first,), "going back finds it as it was"
+    others = [(name, row) for name in ("cpu", "cuda") for row in ("inputs", "outputs", "size", "diagnostics")]
+    for name, row in others[: KEPT - 1]:
+        view.select(name, row)
+    assert first.comm is not None
+    view.select(*others[KEPT - 1])
+    assert first.comm is None, "the oldest is closed"
+    (last,) = view.child.children
+    view.close()
+    assert last.comm is None
 
 
 def test_a_failure_becomes_a_text(made: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from workbench.widgets.view import WIDGET_MIME, faces
 
 _log = logging.getLogger(__name__)
 _DEFAULT = ""
+KEPT = 6
+"""Views behind cells that stay alive; the one that is shown is one of them."""
 
 
 class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -34,11 +36,12 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """
 
     _job: Job | None = None  # here too: close() is called even where the constructor failed
-    _open: tuple[str, str, int] = ("", "", 0)
 
     def __init__(self, comparison: Any, parity: Any = None) -> None:
         self.comparison, self.parity = comparison, parity
         self.problem = ""
+        self._made_times = 0
+        self._shown: dict[tuple[str, str, int], tuple[widgets.Widget, ...]] = {}
         self.view = EpTable(comparison.summary(parity))
         self.child = widgets.VBox([])
         self._make_controls()
@@ -60,15 +63,20 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return self
 
     def _opened(self, _: Any = None) -> None:
-        """Show what is behind the chosen cell; one click changes two traits, and is one choice all the same."""
-        wanted = (self.view.execution_provider, self.view.row, id(self.result))
-        if wanted == self._open:
-            return
-        self._open, old = wanted, self.child.children
-        chosen = self.view.execution_provider in self.result.execution_providers
-        self.child.children = behind(self.comparison, self.parity, *wanted[:2]) if chosen else []
-        for widget in old:  # only when nothing shows them any more
-            widget.close()
+        """Show what is behind the chosen cell. One click changes two traits, and the second time it is there already."""
+        key = (self.view.execution_provider, self.view.row, self._made_times)
+        chosen = key[0] in self.result.execution_providers
+        self.child.children = self._behind(key) if chosen else ()
+
+    def _behind(self, key: tuple[str, str, int]) -> tuple[widgets.Widget, ...]:
+        """Views stay for a while after they were left: going back finds them as they were. The oldest are closed."""
+        if key not in self._shown:
+            self._shown[key] = tuple(behind(self.comparison, self.parity, *key[:2]))
+        self._shown[key] = self._shown.pop(key)  # the last one used stands last
+        while len(self._shown) > KEPT:
+            for old in self._shown.pop(next(iter(self._shown))):
+                old.close()
+        return self._shown[key]
 
     # --- another dtype ----------------------------------------------------------------------------------------------
 
@@ -126,6 +134,7 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             comparison, parity = self._made.in_dtype(dtype or None, check=job.check), None
         job.check()
         self.comparison, self.parity = comparison, parity
+        self._made_times += 1
         self.view.show(comparison.summary(parity))
         self._opened()
         self._say("" if dtype == "as made" else "Done. Parity was not run for these graphs.")
@@ -141,6 +150,8 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Stop the work and remove the widgets."""
         if self._job is not None:
             self._job.cancel()
+        for old in (widget for group in getattr(self, "_shown", {}).values() for widget in group):
+            old.close()
         super().close()
 
     # --- without a kernel -------------------------------------------------------------------------------------------
