@@ -13,7 +13,7 @@ from workbench.analysis.ep_summary import EpSummary
 from workbench.errors import WorkbenchError
 from workbench.types import FLOAT_DTYPES
 from workbench.widgets.ep_cells import behind
-from workbench.widgets.ep_table import EpTable
+from workbench.widgets.ep_table import EpTable, opens
 from workbench.widgets.job import Cancelled, Job
 from workbench.widgets.panel_views import CSS, status_html
 from workbench.widgets.view import WIDGET_MIME, faces
@@ -63,10 +63,10 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return self
 
     def _opened(self, _: Any = None) -> None:
-        """Show what is behind the chosen cell. One click changes two traits, and the second time it is there already."""
+        """Show what is behind the chosen cell. One click changes two traits; the second time it is there already."""
         key = (self.view.execution_provider, self.view.row, self._made_times)
         chosen = key[0] in self.result.execution_providers
-        self.child.children = self._behind(key) if chosen else ()
+        self.child.children = self._behind(key) if chosen and opens(*key[:2]) else ()
 
     def _behind(self, key: tuple[str, str, int]) -> tuple[widgets.Widget, ...]:
         """Views stay for a while after they were left: going back finds them as they were. The oldest are closed."""
