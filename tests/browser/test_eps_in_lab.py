@@ -62,7 +62,7 @@ def cell(lab: Lab, row: str, name: str) -> Any:
 
 def below(lab: Lab) -> Any:
     """What stands below the table of the panel."""
-    return lab.page.locator(".ep-workbench-panel > .widget-vbox").last
+    return lab.page.locator(".wb-compare > .widget-vbox").last
 
 
 def test_the_table_opens_what_is_behind_a_cell(lab: Lab, theme: str) -> None:
@@ -90,11 +90,14 @@ def test_the_table_opens_what_is_behind_a_cell(lab: Lab, theme: str) -> None:
 
     cell(lab, "ops", "cuda").click()
     below(lab).locator(".wb-ops").wait_for()
-    assert unpainted(shot(page, ".ep-workbench-panel .wb-ops"), ["added", "removed"]) == []
+    assert unpainted(shot(page, ".wb-compare .wb-ops"), ["added", "removed"]) == []
     keep(page, f"eps-{theme}-6-operators")
 
     cell(lab, "nodes", "cuda").click()
+    page.wait_for_timeout(500)
+    page.wait_for_function("document.querySelector('#jp-main-statusbar').innerText.includes('| Idle')")
     below(lab).locator(".wb-view").first.wait_for()
+    assert unpainted(shot_of(below(lab)), ["added", "removed"]) == []
     keep(page, f"eps-{theme}-7-nodes")
     assert violations(page, ".wb-ep") == []
     assert clipped(page, ".wb-ep td button, .wb-ep th") == []
@@ -120,14 +123,14 @@ def test_the_table_by_keyboard(lab: Lab) -> None:
 def test_another_dtype_builds_again(lab: Lab, theme: str) -> None:
     page = lab.page
     assert cell(lab, "dtype", "cpu").inner_text() == "float32"
-    page.locator(".ep-workbench-panel .widget-dropdown select").select_option("float16")
+    page.locator(".wb-compare .widget-dropdown select").select_option("float16")
     page.get_by_text("Done. Parity was not run for these graphs.").wait_for()
     assert cell(lab, "dtype", "cpu").inner_text() == "float16"
     keep(page, f"eps-{theme}-8-float16")
-    page.locator(".ep-workbench-panel .widget-dropdown select").select_option("bfloat16")
+    page.locator(".wb-compare .widget-dropdown select").select_option("bfloat16")
     page.get_by_text("Not built:").wait_for()
     assert cell(lab, "dtype", "cpu").inner_text() == "float16", "what was there stays"
-    page.locator(".ep-workbench-panel .widget-dropdown select").select_option("as it was made")
+    page.locator(".wb-compare .widget-dropdown select").select_option("as it was made")
     page.wait_for_function(
         "document.querySelector(\".wb-ep button[data-row=dtype][data-name=cpu]\").innerText === 'float32'"
     )

@@ -32,12 +32,14 @@ def behind(comparison: Any, parity: Any, execution_provider: str, row: str) -> S
 
 
 def html(text: str) -> widgets.HTML:
-    """HTML in the colours of the front end; the style sheet of the panel reaches it."""
-    return widgets.HTML(f'<div class="wb-scroll">{text}</div>')
+    """A table in the colours of the front end; the style sheet of the panel reaches it, and no other view."""
+    shown = widgets.HTML(f'<div class="wb-scroll">{text}</div>')
+    shown.add_class("ep-workbench-panel")
+    return shown
 
 
 def _problem(text: str) -> widgets.HTML:
-    return widgets.HTML(f'<div class="wb-error" role="alert">This view could not be made: {escape(text)}</div>')
+    return html(f'<div class="wb-error" role="alert">This view could not be made: {escape(text)}</div>')
 
 
 def _ops(comparison: Any, parity: Any, name: str) -> Shown:

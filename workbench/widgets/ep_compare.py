@@ -47,7 +47,7 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._make_controls()
         controls = [self._controls] if self._can_rebuild() else []
         super().__init__([widgets.HTML(CSS), *controls, self.view, self.child])
-        self.add_class("ep-workbench-panel")
+        self.add_class("wb-compare")
         self.view.observe(self._opened, ["execution_provider", "row"])
 
     @property
