@@ -39,7 +39,7 @@ def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
         try:
             change = rule.rewrite(Site(node, model, plan.dtype, step.allows, plan.padding))
         except Refusal as refusal:
-            misses.append(Miss(rule.name, node.name or "", scope(node), refusal.kind, str(refusal)))
+            misses.append(_miss(rule, node, refusal))
             continue
         partial += [Miss(rule.name, node.name or "", scope(node), "fact", reason) for reason in change.left]
         _replace(model, node, change, rule)
@@ -51,6 +51,11 @@ def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
     return RuleReport(
         rule.name, rule.stage, len(anchors), applied, tuple(misses), tuple(partial), before, after, seconds
     )
+
+
+def _miss(rule: Rule, node: ir.Node, refusal: Refusal) -> Miss:
+    at = refusal.at.name if refusal.at is not None else None
+    return Miss(rule.name, node.name or "", scope(node), refusal.kind, str(refusal), at or "")
 
 
 def _is_candidate(node: ir.Node, step: Step) -> bool:
