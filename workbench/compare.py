@@ -11,8 +11,12 @@ import onnx_ir as ir
 
 from workbench.build import ModelLike, recipe_for
 from workbench.ep import default_comparison, get_ep
-from workbench.errors import FeedsError, UnknownNameError, wrong_type
-from workbench.types import parse_dtype
+from workbench.errors import FeedsError, UnknownNameError, unknown, wrong_type
+from workbench.optimize import run_plan
+from workbench.rules import RULES
+from workbench.rules.plan import plan
+from workbench.rules.recording import Recording
+from workbench.types import Role, parse_dtype
 
 if TYPE_CHECKING:
     from workbench.analysis.misses import MissTable
@@ -62,6 +66,22 @@ class Comparison(Mapping[str, "Package"]):
         from workbench.analysis.misses import miss_table
 
         return miss_table({name: package.report for name, package in self.items()})
+
+    def replay(self, execution_provider: str) -> Recording:
+        """How a provider's graph came about: its plan, run on the generic graph once more and recorded step by step.
+
+        Raises:
+            UnknownNameError: a provider that is not in this comparison.
+            WorkbenchError: the package holds several graphs.
+        """
+        if execution_provider not in self:
+            raise unknown("execution provider", execution_provider, list(self))
+        package = self[execution_provider]
+        ep, report = get_ep(package.execution_provider), package.report
+        steps = plan(ep, parse_dtype(report.dtype), Role(report.role), RULES)
+        made = run_plan(_only(package.generic), steps, ep, drop_unused_inputs=True, record=True)
+        assert made.recording is not None
+        return made.recording
 
     def parity(
         self,
