@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
@@ -13,7 +13,6 @@ from workbench.analysis.misses import MissRow, MissTable, alike, group, miss_tab
 from workbench.analysis.near_miss import NearMiss, in_graph
 from workbench.analysis.rebuilt import rebuilt
 from workbench.analysis.tables import FusionTable, fusion_table
-from workbench.rules import RULES, Rule
 from workbench.rules.report import Miss, OptimizationReport, RuleReport
 
 if TYPE_CHECKING:
@@ -101,15 +100,13 @@ def fusion_details(
     reports: Mapping[str, OptimizationReport],
     graphs: Mapping[str, ir.Model] | None = None,
     recordings: Mapping[str, Recording] | None = None,
-    *,
-    rules: Sequence[Rule] = RULES,
 ) -> FusionDetails:
     """Put reports, the graphs that they are about, and recordings where there are any, into one result."""
     lines = [_line(name, rule) for name, report in reports.items() for rule in report.rules]
     folds: list[MissFold] = []
     for name, report in reports.items():
         graph = (graphs or {}).get(name)
-        folds += _folds(name, report, _Looking(graph, (recordings or {}).get(name), rules))
+        folds += _folds(name, report, _Looking(graph, (recordings or {}).get(name)))
     return FusionDetails(tuple(lines), tuple(folds), fusion_table(reports), miss_table(reports))
 
 
@@ -119,16 +116,15 @@ class _Looking:
 
     final: ir.Model | None
     recording: Recording | None
-    rules: Sequence[Rule]
     moments: dict[int, ir.Graph] = dataclasses.field(default_factory=dict)
 
-    def near(self, miss: Miss) -> NearMiss:
+    def near(self, miss: Miss, pattern: str) -> NearMiss:
         index = self.recording.looked(miss.rule, miss.node) if self.recording is not None else None
         if self.recording is None or index is None:
-            return in_graph(miss, self.final.graph if self.final is not None else None, "the final graph", self.rules)
+            return in_graph(miss, self.final.graph if self.final is not None else None, "the final graph", pattern)
         if index not in self.moments:
             self.moments[index] = rebuilt(self.recording, index)
-        return in_graph(miss, self.moments[index], "when the rule looked", self.rules)
+        return in_graph(miss, self.moments[index], "when the rule looked", pattern)
 
 
 def _line(name: str, rule: RuleReport) -> FusionLine:
@@ -140,10 +136,11 @@ def _line(name: str, rule: RuleReport) -> FusionLine:
 
 def _folds(name: str, report: OptimizationReport, looking: _Looking) -> list[MissFold]:
     found: dict[MissRow, Miss] = {}
+    patterns = {rule.rule: rule.pattern for rule in report.rules}
     for rule in report.rules:
         found |= {MissRow(name, m.rule, m.node, m.scope, m.kind, m.reason): m for m in rule.misses}
         found |= {MissRow(name, m.rule, m.node, m.scope, PARTIAL, m.reason): m for m in rule.partial}
-    return [_fold(members, looking.near(found[members[0]])) for members in alike(found)]
+    return [_fold(members, looking.near(found[members[0]], patterns[members[0].rule])) for members in alike(found)]
 
 
 def _fold(members: list[MissRow], near: NearMiss) -> MissFold:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import onnx_ir as ir
 
 from workbench.analysis.markup import block, escape, table
 from workbench.analysis.rebuilt import rebuilt
-from workbench.rules import RULES, Rule
+from workbench.rules import RULES
 from workbench.rules.alignment import Alignment, Pair, nearest
 from workbench.rules.graph import scope, use_of
 from workbench.rules.pattern import parse
@@ -92,27 +92,28 @@ class NearMiss:
 
 def near_miss(
     miss: Miss, graph: ir.Model | ir.Graph | None = None, *, recording: Recording | None = None,
-    rules: Sequence[Rule] = RULES,
+    pattern: str | None = None,
 ) -> NearMiss:  # fmt: skip
     """Lay the pattern of a miss's rule beside the graph.
 
     ``recording`` gives the graph of the moment when the rule looked; without it ``graph`` is taken, the final one, in
-    which the node is still there unless a later rule replaced it.
+    which the node is still there unless a later rule replaced it. ``pattern`` is that of a rule of your own.
     """
+    if pattern is None:
+        pattern = next((rule.pattern for rule in RULES if rule.name == miss.rule), "")
     index = recording.looked(miss.rule, miss.node) if recording is not None else None
     if recording is not None and index is not None:
-        return in_graph(miss, rebuilt(recording, index), "when the rule looked", rules)
+        return in_graph(miss, rebuilt(recording, index), "when the rule looked", pattern)
     final = graph.graph if isinstance(graph, ir.Model) else graph
-    return in_graph(miss, final, "the final graph", rules)
+    return in_graph(miss, final, "the final graph", pattern)
 
 
-def in_graph(miss: Miss, graph: ir.Graph | None, moment: Moment, rules: Sequence[Rule] = RULES) -> NearMiss:
+def in_graph(miss: Miss, graph: ir.Graph | None, moment: Moment, pattern: str) -> NearMiss:
     """The same on one graph."""
     anchor = next((node for node in graph if node.name == miss.node), None) if graph is not None else None
     if anchor is None:
         verdict = _gone(miss, graph)
         return NearMiss(miss.rule, miss.node, "", miss.scope, miss.kind, miss.reason, verdict, miss.at)
-    pattern = next((rule.pattern for rule in rules if rule.name == miss.rule), "")
     alignment = nearest(pattern, anchor)
     nodes, edges = _around(anchor, alignment, parse(pattern).depth if pattern else 1)
     op = str(use_of(anchor))

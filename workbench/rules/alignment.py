@@ -149,7 +149,7 @@ class _Walk:
         if not line.optional:
             self._differs(line, f"pattern wants {line.wanted}, graph has {_source(value)}", maker, value)
             return ""
-        sentence = f"{line.wanted} may be absent, and is; graph has {_source(value)}"
+        sentence = f"{line.wanted} may be absent, and is"
         self.pairs[line.name] = Pair(str(line), _source(value), "optional", sentence, "", _name(value))
         return self._value(line.inputs[0], value, index)
 

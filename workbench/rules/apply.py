@@ -60,7 +60,16 @@ def apply(model: ir.Model, step: Step, plan: Plan, recorder: Recorder | None = N
     after = op_counts(model) if applied else before
     seconds = time.perf_counter() - start
     return RuleReport(
-        rule.name, rule.stage, len(anchors), applied, tuple(misses), tuple(partial), before, after, seconds
+        rule.name,
+        rule.stage,
+        len(anchors),
+        applied,
+        tuple(misses),
+        tuple(partial),
+        before,
+        after,
+        seconds,
+        rule.pattern,
     )
 
 

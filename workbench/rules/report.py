@@ -47,7 +47,8 @@ class Miss:
 class RuleReport:
     """What one planned rule found. ``candidates`` counts the anchors looked at, ``applied`` the rewrites done.
 
-    ``partial`` names rewrites that could have taken more with them (RoPE left outside an attention, say).
+    ``partial`` names rewrites that could have taken more with them (RoPE left outside an attention, say). ``pattern``
+    is the rule's own, for reading a miss.
     """
 
     rule: str
@@ -59,6 +60,7 @@ class RuleReport:
     ops_before: Mapping[str, int] = dataclasses.field(default_factory=dict)
     ops_after: Mapping[str, int] = dataclasses.field(default_factory=dict)
     seconds: float = dataclasses.field(default=0.0, compare=False)
+    pattern: str = ""
 
     def missed(self, kind: MissKind) -> int:
         """How many candidates were missed for this kind of reason."""

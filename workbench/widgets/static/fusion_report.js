@@ -16,6 +16,7 @@ function render({ model, el }) {
   const state = { sort: -1, down: true, open: new Set(), fold: -1 };
   const provider = choice("Execution provider", "all", facts.execution_providers, model.get("execution_provider"));
   const kind = choice("Kind of miss", "any kind", KINDS, model.get("kind"));
+  const idle = h("input", { type: "checkbox", checked: !facts.lines.some((line) => line[2]) });
   const body = h("tbody");
   const heads = COLUMNS.map((text, i) => h("th", { scope: "col", class: i > 1 ? "wb-number" : null },
     h("button", { type: "button", class: "wb-sort", title: MEANS[text], onclick: () => sortBy(i) }, text)));
@@ -31,7 +32,8 @@ function render({ model, el }) {
     show();
   };
   const lines = () => {
-    const kept = facts.lines.filter((line) => (!provider.value || line[0] === provider.value) && (!kind.value || foldsOf(line).length));
+    const kept = facts.lines.filter((line) => 
+      (!provider.value || line[0] === provider.value) && (kind.value ? foldsOf(line).length : idle.checked || line[2]));
     if (state.sort < 0) return kept;
     const compare = (a, b) => (typeof a === "number" ? a - b : a < b ? -1 : Number(a > b));
     return kept.sort((a, b) => compare(a[state.sort], b[state.sort]) * (state.down ? -1 : 1));
@@ -55,7 +57,7 @@ function render({ model, el }) {
       ? h("button", { type: "button", class: "wb-open", "aria-expanded": String(open), "data-focus": `row ${keyOf(line)}`, onclick: () => toggle(line) },
           h("span", { "aria-hidden": "true" }, open ? "▾ " : "▸ "), line[1])
       : line[1];
-    const numbers = line.slice(2).map((n, i) => h("td", { class: `wb-number${i > 1 && n ? " wb-missed" : ""}` }, number(n)));
+    const numbers = line.slice(2).map((n, i) => h("td", { class: `wb-number${n ? (i > 1 ? " wb-missed" : "") : " wb-zero"}` }, number(n)));
     const row = h("tr", {}, h("td", {}, line[0]), h("th", { scope: "row" }, name), numbers);
     if (!open) return [row];
     return [row, h("tr", { class: "wb-inner" }, h("td", { colspan: COLUMNS.length }, folds.map((fold) => missOf(fold))))];
@@ -77,7 +79,7 @@ function render({ model, el }) {
     heads.forEach((head, i) => head.setAttribute("aria-sort", i !== state.sort ? "none" : state.down ? "descending" : "ascending"));
     rest.replaceChildren(...[empty(facts, provider.value), notPlanned(facts.skipped, provider.value)].filter(Boolean));
     table.hidden = !shown.length;
-    said.textContent = summary(facts, shown, kind.value);
+    said.textContent = summary(shown, kind.value, provider.value);
     const again = focused && [...body.querySelectorAll("[data-focus]")].find((one) => one.dataset.focus === focused);
     if (again) again.focus({ preventScroll: true });
   };
@@ -85,12 +87,14 @@ function render({ model, el }) {
 
   life.add(provider, "change", () => { tell(model, "execution_provider", provider.value); show(); });
   life.add(kind, "change", () => { tell(model, "kind", kind.value); show(); });
+  life.add(idle, "change", show);
   life.on("kind", () => { kind.value = model.get("kind"); show(); });
   life.on("rule", () => { opened(model.get("rule")); show(); });
   if (model.get("rule")) opened(model.get("rule"));
   show();
   el.append(h("div", { class: "wb-view wb-fusions", role: "region", "aria-label": "Fusions and misses" },
-    h("div", { class: "wb-bar" }, h("label", {}, "Execution provider ", provider), h("label", {}, "Kind of miss ", kind)),
+    h("div", { class: "wb-bar" }, h("label", {}, "Execution provider ", provider), h("label", {}, "Kind of miss ", kind),
+      h("label", { class: "wb-check" }, idle, " rules without candidates")),
     said, h("div", { class: "wb-scroll wb-table" }, table), rest));
   return () => life.close();
 }
@@ -108,11 +112,12 @@ function empty(facts, name) {
   return idle.length ? h("ul", {}, idle.map((ep) => h("li", {}, `${ep}: no rule is planned, its graph is the generic one`))) : null;
 }
 
-function summary(facts, shown, kind) {
+function summary(shown, kind, provider) {
   const [applied, candidates] = [3, 2].map((i) => shown.reduce((sum, line) => sum + line[i], 0));
   const missed = shown.reduce((sum, line) => sum + (kind ? line[COLUMNS.indexOf(kind)] : line[4] + line[5] + line[6]), 0);
   const partial = shown.reduce((sum, line) => sum + line[7], 0);
-  if (!shown.length) return kind ? `No miss of the kind ${kind}.` : "No rule was planned.";
+  const whom = provider ? ` for ${provider}` : "";
+  if (!shown.length) return kind ? `No miss of the kind ${kind}${whom}.` : `No rule${whom} has a candidate.`;
   const done = `${number(shown.length)} rules, ${number(applied)} of ${number(candidates)} candidates rewritten`;
   if (!missed) return `${done}: no misses${partial ? `, ${number(partial)} partial` : ""}.`;
   return `${done}, ${number(missed)} ${kind || "missed"}${!kind && partial ? `, ${number(partial)} partial` : ""}. Open a rule to see why.`;

@@ -40,7 +40,7 @@ function render({ model, el }) {
     const kept = parts.list.contains(document.activeElement);
     parts.list.replaceChildren(stepList(steps, index, filter.value, go));
     const now = [...parts.list.querySelectorAll("[aria-current]")].pop();
-    if (now) now.scrollIntoView({ block: "nearest", container: "nearest" });
+    if (now) intoView(parts.list, now);
     if (now && kept) now.focus({ preventScroll: true });
     const step = index ? steps.get(index) : null;
     parts.stage.replaceChildren(...(step ? stepParts(step, model) : startParts(steps)));
@@ -77,6 +77,13 @@ function render({ model, el }) {
   narrow();
   el.append(root);
   return () => life.close();
+}
+
+// Within the list alone: scrollIntoView would move the notebook as well.
+function intoView(list, item) {
+  const [box, own] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  if (own.top < box.top + 30) list.scrollTop -= box.top + 30 - own.top;
+  else if (own.bottom > box.bottom) list.scrollTop += own.bottom - box.bottom + 4;
 }
 
 function ruleFilter(steps) {
@@ -138,31 +145,28 @@ function stepParts(step, model) {
 }
 
 function side(title, mark, nodes, step, model) {
-  const rewired = nodes.filter((node) => step.rewired.has(node.key)).length;
-  const told = change(mark === "removed" ? nodes.length : 0, mark === "added" ? nodes.length : 0, 0);
-  const text = nodes.length ? `${title}: ${told}${rewired ? `, ${number(rewired)} of them only renamed or rewired (~)` : ""}` : `${title}: nothing`;
+  const told = change(mark === "removed" ? nodes.length : 0, mark === "added" ? nodes.length : 0, step.rewired.size);
+  const text = `${title}: ${nodes.length ? told : "nothing"}${step.rewired.size ? " renamed or rewired" : ""}`;
   const marked = nodes.map((node) => ({ ...node, mark: step.rewired.has(node.key) ? "changed" : mark }));
+  marked.sort((a, b) => Number(a.mark === "changed") - Number(b.mark === "changed"));
   const pick = (node) => tell(model, "node", node.name);
   const body = nodes.length > MOST_DRAWN ? listed(marked, pick) : nodes.length ? drawn(marked, text, pick, model.get("node")) : "";
-  return h("div", { class: "wb-side" }, h("h3", {}, text), body);
+  const whole = h("div", { class: "wb-side" }, h("h3", {}, text), body);
+  const wide = Number(whole.querySelector(".wb-small")?.getAttribute("width") || 0);
+  whole.style.flexBasis = `${Math.max(wide, 320)}px`; // After goes below a Before that needs the room
+  return whole;
 }
 
-// The nodes with their wiring; values from outside, and those that are read outside, have places of their own.
+// The nodes with their wiring, and the values that come from outside and go there: the same on both sides.
 function drawn(nodes, label, pick, chosen) {
   const made = new Map(nodes.flatMap((node, i) => node.outputs.filter(Boolean).map((name) => [name, i])));
-  const read = new Set(nodes.flatMap((node) => node.inputs));
-  const all = [...nodes];
-  const edges = [];
-  const values = new Map();
-  const end = (name) => {
-    if (!values.has(name)) values.set(name, all.push({ name, op: "", mark: "value" }) - 1);
-    return values.get(name);
-  };
-  nodes.forEach((node, i) => {
-    for (const name of new Set(node.inputs.filter(Boolean))) edges.push([made.has(name) ? made.get(name) : end(name), i, name]);
-    for (const name of node.outputs) if (name && !read.has(name)) edges.push([i, end(name), name]);
-  });
-  return smallGraph(all, edges, { label, pick, chosen });
+  const read = new Set(nodes.flatMap((node) => node.inputs.filter(Boolean)));
+  const edges = nodes.flatMap((node, i) =>
+    [...new Set(node.inputs)].filter((name) => made.has(name)).map((name) => [made.get(name), i, name]));
+  const values = (title, names) => h("p", { class: "wb-quiet wb-values" }, title, names.length ? names.map((name) =>
+    h("code", { title: name }, shorten(name, 48))) : "nothing");
+  return [values("reads ", [...read].filter((name) => !made.has(name))), smallGraph(nodes, edges, { label, pick, chosen }),
+    values("gives ", [...made.keys()].filter((name) => !read.has(name)))];
 }
 
 function listed(nodes, pick) {

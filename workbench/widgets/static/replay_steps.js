@@ -17,13 +17,17 @@ export class Steps {
   }
 
   sum({ first, end }) {
-    let [removed, added, seconds] = [0, 0, 0];
+    const { from, split, key, seconds } = this.columns;
+    const sum = { removed: 0, added: 0, rewired: 0, seconds: 0 };
     for (let i = first; i <= end; i++) {
-      removed += this.columns.split[i - 1];
-      added += this.columns.from[i] - this.columns.from[i - 1] - this.columns.split[i - 1];
-      seconds += this.columns.seconds[i - 1];
+      const [start, middle, stop] = [from[i - 1], from[i - 1] + split[i - 1], from[i]];
+      const before = new Set(key.subarray(start, middle));
+      sum.removed += middle - start;
+      sum.added += stop - middle;
+      for (let k = middle; k < stop; k++) sum.rewired += Number(before.has(key[k]));
+      sum.seconds += seconds[i - 1];
     }
-    return { removed, added, seconds };
+    return sum;
   }
 
   ruleOf(i) {
@@ -94,7 +98,7 @@ function runOf(steps, run, of, current, go) {
   const inside = current >= run.first && current <= run.end;
   const many = run.end > run.first;
   const text = `${of.rule}${many ? ` × ${number(run.end - run.first + 1)}` : ""}`;
-  const head = stepButton(text, inside, () => go(run.first), `${change(run.removed, run.added)} · ${milliseconds(run.seconds)}`);
+  const head = stepButton(text, inside, () => go(run.first), `${change(run.removed, run.added, run.rewired)} · ${milliseconds(run.seconds)}`);
   if (!many || !inside) return head;
   const [low, high] = [Math.max(run.first, current - AROUND), Math.min(run.end, current + AROUND)];
   const rows = h("div", { class: "wb-run" });

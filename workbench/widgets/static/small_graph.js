@@ -11,7 +11,6 @@ const MARKS = {
   agrees: ["=", "", "agrees with the pattern"],
   differs: ["≠", "6 3", "differs from the pattern"],
   around: ["", "", "beside it"],
-  value: ["", "", "a value from outside, or read outside"],
 };
 
 export function svg(tag, attributes = {}, ...children) {
@@ -33,9 +32,7 @@ export function smallGraph(nodes, edges, { label, pick, chosen }) {
   edges.forEach(([from, to, value], i) => picture.append(line(places[from], bends[i], places[to], value)));
   const boxes = nodes.map((node, i) => box(node, places[i], node.name === chosen));
   picture.append(...boxes);
-  const focusable = boxes.filter((_, i) => nodes[i].mark !== "value");
-  const shown = nodes.filter((node) => node.mark !== "value");
-  focusable.forEach((element, i) => rove(element, i, focusable, () => pick(shown[i])));
+  boxes.forEach((element, i) => rove(element, i, boxes, () => pick(nodes[i])));
   return h("div", { class: "wb-scroll" }, picture);
 }
 
@@ -69,36 +66,29 @@ function tail(text, most) {
 
 function box(node, place, chosen) {
   const [sign, dash, said] = MARKS[node.mark];
-  const value = node.mark === "value";
   const shape = svg("rect", {
-    x: place.x - place.width / 2, y: place.y, width: place.width, height: place.height, rx: value ? 9 : 3,
-    "stroke-dasharray": dash,
+    x: place.x - place.width / 2, y: place.y, width: place.width, height: place.height, rx: 3, "stroke-dasharray": dash,
   });
-  const texts = value
-    ? [svg("text", { x: place.x, y: place.y + 12, class: "wb-small-name" }, tail(node.name, 24))]
-    : [
-        svg("text", { x: place.x, y: place.y + 15 }, `${sign} ${shorten(bare(node.op), 20)}`.trim()),
-        svg("text", { x: place.x, y: place.y + 29, class: "wb-small-name" }, tail(node.name, 23)),
-      ];
+  const texts = [
+    svg("text", { x: place.x, y: place.y + 15 }, `${sign} ${shorten(bare(node.op), 20)}`.trim()),
+    svg("text", { x: place.x, y: place.y + 29, class: "wb-small-name" }, tail(node.name, 23)),
+  ];
   const title = svg("title", {}, `${node.op} ${node.name}: ${said}`.trim());
   const attributes = { class: `wb-small-node wb-mark-${node.mark}${chosen ? " wb-chosen" : ""}` };
-  if (value) return svg("g", attributes, title, shape, ...texts);
   Object.assign(attributes, { role: "button", "aria-pressed": String(Boolean(chosen)) });
   attributes["aria-label"] = `${bare(node.op)}, ${said}, ${tail(node.name, 120) || "unnamed"}`;
   return svg("g", attributes, title, shape, ...texts);
 }
 
 function line(from, bends, to, value) {
-  const points = [{ x: from.x, y: from.y + from.height }, ...bends, { x: to.x, y: to.y }];
-  let path = `M${points[0].x} ${points[0].y}`;
-  for (let i = 1; i < points.length; i++) {
-    const [a, b] = [points[i - 1], points[i]];
-    const half = Math.round((a.y + b.y) / 2);
-    path += `C${a.x} ${half} ${b.x} ${half} ${b.x} ${b.y}`;
-    if (b.down) path += `V${b.down}`;
+  let [x, y] = [from.x, from.y + from.height];
+  let path = `M${x} ${y}`;
+  for (const next of [...bends, { x: to.x, y: to.y, down: to.y }]) {
+    const half = Math.round((y + next.y) / 2);
+    path += `C${x} ${half} ${next.x} ${half} ${next.x} ${next.y}V${next.down}`;
+    [x, y] = [next.x, next.down];
   }
-  const fixed = points.map((p) => (p.down ? { ...p, y: p.down } : p));
-  const end = fixed[fixed.length - 1];
+  const end = { x: to.x, y: to.y };
   const head = `M${end.x - 4} ${end.y - 6}L${end.x} ${end.y}L${end.x + 4} ${end.y - 6}`;
   return svg("g", { class: "wb-small-edge" }, svg("title", {}, value), svg("path", { d: path }), svg("path", { d: head }));
 }
@@ -107,7 +97,7 @@ function line(from, bends, to, value) {
 function layersOf(nodes, edges) {
   const depth = depths(nodes.length, edges);
   const layers = Array.from({ length: Math.max(0, ...depth) + 1 }, () => []);
-  nodes.forEach((node, i) => layers[depth[i]].push({ node: i, size: node.mark === "value" ? 130 : BOX.width }));
+  nodes.forEach((_, i) => layers[depth[i]].push({ node: i, size: BOX.width }));
   const slots = edges.map(([from, to]) => {
     const way = [];
     for (let k = depth[from] + 1; k < depth[to]; k++) {
@@ -120,18 +110,11 @@ function layersOf(nodes, edges) {
   const width = Math.max(BOX.width, ...layers.map(widthOf)) + 2;
   layers.forEach((layer, k) => place(layer, k, width));
   const places = [];
-  const givers = new Set(edges.map(([from]) => from));
   for (const item of layers.flat()) {
-    if (item.node >= 0) places[item.node] = boxOf(item, nodes[item.node].mark === "value", givers.has(item.node));
+    if (item.node >= 0) places[item.node] = { x: item.x, y: item.y, width: item.size, height: BOX.height };
   }
   const bends = slots.map((way) => way.map((item) => ({ x: item.x, y: item.y, down: item.y + BOX.height })));
   return { places, bends, width, height: layers.length * BOX.step - (BOX.step - BOX.height) + 4 };
-}
-
-// A value is a low box: near its readers if it is given, near its maker if it is a result.
-function boxOf(item, value, gives) {
-  const height = value ? 18 : BOX.height;
-  return { x: item.x, y: item.y + (value && gives ? BOX.height - height : 0), width: item.size, height };
 }
 
 function depths(count, edges) {
@@ -142,7 +125,7 @@ function depths(count, edges) {
       if (from !== to && depth[to] <= depth[from]) [depth[to], moved] = [depth[from] + 1, true];
     }
   }
-  // What nothing above holds down moves next to its first reader: a value stands beside the node that takes it.
+  // What nothing above holds down moves next to its first reader.
   const near = depth.map(() => Infinity);
   for (const [from, to] of edges) near[from] = Math.min(near[from], depth[to] - 1);
   const held = new Set(edges.map(([, to]) => to));
