@@ -122,19 +122,19 @@ def test_why_a_fusion_did_not_fire(lab: Lab, keep: Any) -> None:
     ).wait_for()
 
     view.get_by_label("Kind of miss").select_option("partial")
-    assert status(view) == "1 rules, 2 of 2 candidates rewritten, 2 partial. Open a rule to see why."
+    assert status(view) == "1 rule, 2 of 2 candidates rewritten, 2 partial. Open a rule to see why."
     view.get_by_label("Kind of miss").select_option("fact")
     assert status(view) == "No miss of the kind fact."
     view.get_by_label("Kind of miss").select_option("")
-    view.get_by_label("Execution provider").select_option("onnx-standard")
+    view.get_by_label("Execution provider", exact=True).select_option("onnx-standard")
     assert status(view) == "No rule for onnx-standard has a candidate."
     view.get_by_label("rules without candidates").check()
     assert status(view).endswith("0 of 0 candidates rewritten: no misses.")
     view.get_by_label("rules without candidates").uncheck()
-    view.get_by_text("rules that were not planned, and why").click()
+    view.get_by_text("rules not planned, and why").click()
     assert view.get_by_text("onnx-standard does not run").first.is_visible()
     keep("fusions-2-not-planned")
-    view.get_by_label("Execution provider").select_option("")
+    view.get_by_label("Execution provider", exact=True).select_option("")
     assert view.locator("tbody").first.get_by_role("row").count() > everything  # what was opened is open again
     clean(lab)
 
@@ -223,6 +223,13 @@ def test_the_pipeline_by_keyboard(lab: Lab, keep: Any) -> None:
     view.get_by_role("button", name="Next").focus()
     page.keyboard.press("End")
     assert "(6 of 6 of fuse/skip_rms_norm)" in status(view)
+    rules = view.get_by_label("Only steps of this rule")
+    rules.focus()
+    page.keyboard.press("ArrowUp")
+    assert "(1 of 3 of fuse/pack_qkv)" in status(view)
+    page.keyboard.press("ArrowDown")
+    view.get_by_role("button", name="Next").focus()
+    page.keyboard.press("End")
     keep("replay-3-filtered")
     step = view.locator(".wb-run [aria-current]")
     step.focus()
@@ -250,11 +257,13 @@ def test_thousands_of_steps(lab: Lab, keep: Any) -> None:
 
 def test_text_of_a_graph_stays_text(lab: Lab, keep: Any) -> None:
     dialogs: list[str] = []
-    lab.page.on("dialog", lambda d: (dialogs.append(d.message), d.dismiss()))
+    lab.page.on(
+        "dialog", lambda d: d.accept() if d.type == "beforeunload" else (dialogs.append(d.message), d.dismiss())
+    )
     page = lab.run("evil", REPLAY.replace("\nreplay\n", "\n"), EVIL)
     view = page.locator(".wb-replay")
     view.wait_for(timeout=30_000)
-    assert view.get_by_text("<script>alert('x')</script>").first.is_visible()
+    assert view.locator(".wb-replay-step").get_by_text("<script>alert('x')</script>").first.is_visible()
     assert view.evaluate("e => e.scrollWidth - e.clientWidth") <= 1, "a long name makes the view wider than its place"
     assert dialogs == []
     keep("replay-5-evil")

@@ -15,6 +15,8 @@ from workbench import optimize
 from workbench.errors import ArgumentError
 from workbench.models import lookup
 from workbench.widgets.fusion_report import FusionReport
+from workbench.widgets.replay import PipelineReplay
+from workbench.widgets.view import View
 
 
 @functools.cache
@@ -65,3 +67,14 @@ def test_the_static_faces_say_why() -> None:
 def test_a_page_of_its_own(tmp_path: object) -> None:
     page = FusionReport(details()).save_html(f"{tmp_path}/fusions.html").read_text(encoding="utf-8")
     assert "fuse/gqa" in page and page.count("</script>") == page.count("<script")
+
+
+@pytest.mark.parametrize("view", [FusionReport, PipelineReplay])
+def test_the_browser_s_half_is_small_and_plain(view: type[View]) -> None:
+    """One text of all modules: a name that two of them have at the top would be an error in the browser."""
+    text = view._esm
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", text, re.MULTILINE)
+    assert len(names) > 10 and len(names) == len(set(names))
+    assert len(text.encode("utf-8")) <= 40_000
+    assert "innerHTML" not in text and "import " not in text
+    assert [found for found in re.findall(r"https?://\S+", text) if "www.w3.org/2000/svg" not in found] == []

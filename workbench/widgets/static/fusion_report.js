@@ -1,5 +1,5 @@
 // Rules by provider: candidates, applied, missed by kind; a row opens its misses, a miss its nearest miss.
-import { h, listeners, number, status, tell } from "./dom.js";
+import { h, listeners, number, OWN_KEYS, plural, status, tell } from "./dom.js";
 import { nearMiss, notPlanned } from "./near_miss.js";
 
 const COLUMNS = ["execution provider", "rule", "candidates", "applied", "fact", "precondition", "unmatched", "partial"];
@@ -92,7 +92,7 @@ function render({ model, el }) {
   life.on("rule", () => { opened(model.get("rule")); show(); });
   if (model.get("rule")) opened(model.get("rule"));
   show();
-  el.append(h("div", { class: "wb-view wb-fusions", role: "region", "aria-label": "Fusions and misses" },
+  el.append(h("div", { class: "wb-view wb-fusions", role: "group", "aria-label": "Fusions and misses" },
     h("div", { class: "wb-bar" }, h("label", {}, "Execution provider ", provider), h("label", {}, "Kind of miss ", kind),
       h("label", { class: "wb-check" }, idle, " rules without candidates")),
     said, h("div", { class: "wb-scroll wb-table" }, table), rest));
@@ -100,7 +100,7 @@ function render({ model, el }) {
 }
 
 function choice(label, all, names, value) {
-  const select = h("select", { "aria-label": label }, h("option", { value: "" }, all), names.map((name) => h("option", { value: name }, name)));
+  const select = h("select", { "aria-label": label, ...OWN_KEYS }, h("option", { value: "" }, all), names.map((name) => h("option", { value: name }, name)));
   select.value = names.includes(value) ? value : "";
   return select;
 }
@@ -118,7 +118,7 @@ function summary(shown, kind, provider) {
   const partial = shown.reduce((sum, line) => sum + line[7], 0);
   const whom = provider ? ` for ${provider}` : "";
   if (!shown.length) return kind ? `No miss of the kind ${kind}${whom}.` : `No rule${whom} has a candidate.`;
-  const done = `${number(shown.length)} rules, ${number(applied)} of ${number(candidates)} candidates rewritten`;
+  const done = `${plural(shown.length, "rule")}, ${number(applied)} of ${number(candidates)} candidates rewritten`;
   if (!missed) return `${done}: no misses${partial ? `, ${number(partial)} partial` : ""}.`;
   return `${done}, ${number(missed)} ${kind || "missed"}${!kind && partial ? `, ${number(partial)} partial` : ""}. Open a rule to see why.`;
 }

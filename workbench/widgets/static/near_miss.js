@@ -1,5 +1,5 @@
 // The nearest miss: the pattern's lines beside the graph's, the reason, and the few nodes around.
-import { h, number, shorten, tell } from "./dom.js";
+import { breakable, h, number, OWN_KEYS, plural, shorten, tell } from "./dom.js";
 import { smallGraph } from "./small_graph.js";
 
 const STATES = { ok: ["=", "agrees"], optional: ["·", "absent, as it may be"], mismatch: ["≠", "differs"], unreached: ["?", "not reached"] };
@@ -25,7 +25,7 @@ export function nearMiss(fold, model, show) {
 function whichNode(fold) {
   if (fold.nodes.length === 1) return { element: null, index: () => 0 };
   const options = fold.nodes.map((node, i) => h("option", { value: i }, shorten(fold.scopes[i] || node, 70)));
-  const select = h("select", { "aria-label": "Which of them" }, options);
+  const select = h("select", { "aria-label": "Which of them", ...OWN_KEYS }, options);
   return { element: h("label", {}, `One of ${number(fold.nodes.length)} `, select), index: () => Number(select.value) };
 }
 
@@ -34,7 +34,7 @@ function pairTable(pairs) {
     const [sign, said] = STATES[state];
     return h("tr", { class: `wb-pair-${state}` },
       h("td", { class: "wb-sign" }, h("span", { "aria-hidden": "true" }, sign), h("span", { class: "wb-hidden" }, said)),
-      h("td", {}, h("code", {}, pattern)), h("td", {}, h("code", { title: graph }, shorten(graph, 220))), h("td", {}, sentence));
+      h("td", {}, h("code", {}, breakable(pattern))), h("td", {}, h("code", { title: graph }, breakable(shorten(graph, 260)))), h("td", {}, breakable(sentence)));
   });
   const head = ["", "pattern", "graph", "what differs"].map((text) =>
     h("th", { scope: "col" }, text || h("span", { class: "wb-hidden" }, "state")));
@@ -43,7 +43,7 @@ function pairTable(pairs) {
 
 function around({ near, rule }, model) {
   const nodes = near.nodes.map(([name, op, , mark]) => ({ name, op, mark }));
-  const label = `${number(nodes.length)} nodes around the anchor of ${rule}: ◆ the anchor, = agrees, ≠ differs`;
+  const label = `${plural(nodes.length, "node")} around the anchor of ${rule}: ◆ the anchor, = agrees, ≠ differs`;
   const pick = (node) => {
     tell(model, "scope", near.nodes.find(([name]) => name === node.name)[2]);
     tell(model, "node", node.name);
@@ -57,7 +57,7 @@ export function notPlanned(skipped, name) {
     .flatMap(([ep, pairs]) => pairs.map(([rule, why]) => h("tr", {}, h("td", {}, ep), h("td", {}, rule), h("td", {}, why))));
   if (!rows.length) return null;
   const head = ["execution provider", "rule", "why it is not planned"].map((text) => h("th", { scope: "col" }, text));
-  return h("details", {}, h("summary", {}, `${number(rows.length)} rules that were not planned, and why`),
+  return h("details", {}, h("summary", {}, `${plural(rows.length, "rule")} not planned, and why`),
     h("div", { class: "wb-scroll", tabindex: 0, role: "group", "aria-label": "Rules that were not planned" },
       h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))));
 }

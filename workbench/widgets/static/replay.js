@@ -1,5 +1,5 @@
 // A recorded pipeline: the steps on the left, before and after the current one on the right.
-import { h, listeners, number, shorten, status, tell } from "./dom.js";
+import { h, listeners, number, OWN_KEYS, plural, shorten, status, tell } from "./dom.js";
 import { unpack } from "./pack.js";
 import { smallGraph, svg } from "./small_graph.js";
 import { change, milliseconds, stepList, Steps } from "./replay_steps.js";
@@ -13,7 +13,7 @@ function render({ model, el }) {
   const life = listeners(model);
   const said = status();
   const parts = { list: h("div", { class: "wb-replay-list" }), stage: h("div", { class: "wb-replay-step" }) };
-  const slider = h("input", { type: "range", min: 0, step: 1, "aria-label": "Step", class: "wb-slider" });
+  const slider = h("input", { type: "range", min: 0, step: 1, "aria-label": "Step", class: "wb-slider", ...OWN_KEYS });
   const line = sparkline(steps.columns.count);
   const filter = ruleFilter(steps);
   let shown = steps.of("");
@@ -62,7 +62,7 @@ function render({ model, el }) {
     filter.value = rule;
     narrow();
   });
-  const root = h("div", { class: "wb-view wb-replay", role: "region", "aria-label": `Pipeline of ${facts.title}` },
+  const root = h("div", { class: "wb-view wb-replay", role: "group", "aria-label": `Pipeline of ${facts.title}` },
     h("div", { class: "wb-bar" }, buttons, slider, h("label", {}, "Rule ", filter)),
     said, line.element, h("div", { class: "wb-replay-body" }, parts.list, parts.stage));
   life.add(root, "keydown", (event) => {
@@ -88,16 +88,16 @@ function intoView(list, item) {
 
 function ruleFilter(steps) {
   const rules = [...new Set(steps.facts.rules.map(([, rule]) => rule))];
-  return h("select", { "aria-label": "Only steps of this rule" }, h("option", { value: "" }, "all rules and passes"),
+  return h("select", { "aria-label": "Only steps of this rule", ...OWN_KEYS }, h("option", { value: "" }, "all rules and passes"),
     rules.map((rule) => h("option", { value: rule }, rule)));
 }
 
 function sentence(steps, step, shown, rule) {
-  if (!step) return `Start, before step 1 of ${number(steps.length)}: ${number(steps.columns.count[0])} nodes`;
+  if (!step) return `Start, before step 1 of ${number(steps.length)}: ${plural(steps.columns.count[0], "node")}`;
   const place = rule ? ` (${number(shown.indexOf(step.index) + 1)} of ${number(shown.length)} of ${rule})` : "";
-  const nodes = number(steps.columns.count[step.index]);
+  const nodes = plural(steps.columns.count[step.index], "node");
   const what = change(step.removed.length, step.added.length, step.rewired.size);
-  return `Step ${number(step.index)} of ${number(steps.length)}${place}: ${step.rule}, ${what}, ${nodes} nodes`;
+  return `Step ${number(step.index)} of ${number(steps.length)}${place}: ${step.rule}, ${what}, ${nodes}`;
 }
 
 // How many nodes there are after each step, with a mark at the current one.
@@ -117,7 +117,7 @@ function sparkline(counts) {
   const mark = (i) => {
     dot.setAttribute("cx", x(i));
     dot.setAttribute("cy", y(i));
-    now.textContent = `${number(counts[i])} nodes (${number(low)} to ${number(high)})`;
+    now.textContent = `${plural(counts[i], "node")} (${number(low)} to ${number(high)})`;
   };
   return { element: h("div", { class: "wb-spark-line" }, picture, now), mark };
 }
@@ -125,7 +125,7 @@ function sparkline(counts) {
 function startParts(steps) {
   const counts = steps.columns.count;
   const text = steps.length
-    ? `The graph as it was given has ${number(counts[0])} nodes. Next goes to the first of ${number(steps.length)} steps.`
+    ? `The graph as it was given has ${plural(counts[0], "node")}. Next goes to the first of ${plural(steps.length, "step")}.`
     : "No step was recorded.";
   return [h("p", {}, text)];
 }
@@ -136,7 +136,7 @@ function stepParts(step, model) {
   const place = step.line ? `${step.file}:${step.line}` : step.file;
   const head = [
     h("p", {}, h("strong", {}, `${step.stage}: ${step.rule}`), ...where),
-    h("p", { class: "wb-quiet" }, `${scope}${milliseconds(step.seconds)} · `, h("code", {}, place)),
+    h("p", { class: "wb-quiet" }, `${scope}${milliseconds(step.seconds)}`, ...(place ? [" · ", h("code", {}, place)] : [])),
   ];
   if (!step.removed.length && !step.added.length) return [...head, h("p", {}, "It changed nothing.")];
   const sides = [["Before", "removed", step.removed], ["After", "added", step.added]].map(([title, mark, nodes]) =>

@@ -70,8 +70,8 @@ function box(node, place, chosen) {
     x: place.x - place.width / 2, y: place.y, width: place.width, height: place.height, rx: 3, "stroke-dasharray": dash,
   });
   const texts = [
-    svg("text", { x: place.x, y: place.y + 15 }, `${sign} ${shorten(bare(node.op), 20)}`.trim()),
-    svg("text", { x: place.x, y: place.y + 29, class: "wb-small-name" }, tail(node.name, 23)),
+    svg("text", { x: place.x, y: place.y + 15 }, `${sign} ${shorten(bare(node.op), 18)}`.trim()),
+    svg("text", { x: place.x, y: place.y + 29, class: "wb-small-name" }, tail(node.name, 22)),
   ];
   const title = svg("title", {}, `${node.op} ${node.name}: ${said}`.trim());
   const attributes = { class: `wb-small-node wb-mark-${node.mark}${chosen ? " wb-chosen" : ""}` };
