@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import onnx_ir as ir
 
+from workbench.errors import WorkbenchError
+from workbench.rules.pattern import parse
 from workbench.types import MissKind, OpId, Padding, Role, Stage
 
 
@@ -66,6 +68,9 @@ class Rule:
     nowhere). ``removes`` and ``produces`` are what plans are derived from; ``optional`` are features it produces where
     the kernel has them and does without elsewhere. ``needs`` states the precondition in one line, ``pattern`` what the
     rule looks for in a few (see ``workbench.rules.pattern``); it is for reading, and ``rewrite`` is the truth.
+
+    Raises:
+        WorkbenchError: a pattern that cannot be read, or whose last line is none of the anchors.
     """
 
     name: str
@@ -80,6 +85,16 @@ class Rule:
     roles: frozenset[Role] = frozenset(Role)
     after: tuple[str, ...] = ()
     pattern: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.pattern:
+            return
+        last, anchors = parse(self.pattern).anchor, [str(use) for use in self.anchors]
+        if not set(last.ops) <= set(anchors):
+            raise WorkbenchError(
+                f"The pattern of rule {self.name!r} ends with {last.wanted}, and the rule starts from "
+                f"{' or '.join(anchors)}. The last line of a pattern is the anchor: put it there."
+            )
 
     def __repr__(self) -> str:
         return f"Rule({self.name!r})"

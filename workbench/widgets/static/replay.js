@@ -82,7 +82,7 @@ function render({ model, el }) {
 // Within the list alone: scrollIntoView would move the notebook as well.
 function intoView(list, item) {
   const [box, own] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
-  if (own.top < box.top + 30) list.scrollTop -= box.top + 30 - own.top;
+  if (own.top < box.top + 60) list.scrollTop -= box.top + 60 - own.top;
   else if (own.bottom > box.bottom) list.scrollTop += own.bottom - box.bottom + 4;
 }
 
@@ -153,7 +153,7 @@ function side(title, mark, nodes, step, model) {
   const body = nodes.length > MOST_DRAWN ? listed(marked, pick) : nodes.length ? drawn(marked, text, pick, model.get("node")) : "";
   const whole = h("div", { class: "wb-side" }, h("h3", {}, text), body);
   const wide = Number(whole.querySelector(".wb-small")?.getAttribute("width") || 0);
-  whole.style.flexBasis = `${Math.max(wide, 320)}px`; // After goes below a Before that needs the room
+  whole.style.flexBasis = `${Math.max(wide, 280)}px`; // After goes below a Before that needs the room
   return whole;
 }
 
