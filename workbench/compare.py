@@ -11,11 +11,16 @@ import onnx_ir as ir
 
 from workbench.build import ModelLike, recipe_for
 from workbench.ep import ExecutionProvider, default_comparison, get_ep
-from workbench.errors import FeedsError, UnknownNameError, UnsupportedError, wrong_type
+from workbench.errors import FeedsError, UnknownNameError, UnsupportedError, unknown, wrong_type
+from workbench.optimize import run_plan
 from workbench.recipe import Recipe
-from workbench.types import parse_dtype
+from workbench.rules import RULES
+from workbench.rules.plan import plan
+from workbench.rules.recording import Recording
+from workbench.types import Role, parse_dtype
 
 if TYPE_CHECKING:
+    from workbench.analysis.diff import GraphDiff
     from workbench.analysis.ep_summary import EpSummary
     from workbench.analysis.misses import MissTable
     from workbench.analysis.parity_report import ParityReport
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.widgets.ep_compare import EpCompare
 
 
+GENERIC = "generic"
 COLUMNS = ["execution_provider", "dtype", "generic_nodes", "nodes", "padding", "dropped_inputs"]
 
 
@@ -68,6 +74,25 @@ class Comparison(Mapping[str, "Package"]):
 
         return miss_table({name: package.report for name, package in self.items()})
 
+    def diff(self, execution_provider: str, other: str = GENERIC) -> GraphDiff:
+        """What an execution provider's graph has and ``other``, the generic graph or another provider's, has not.
+
+        Raises:
+            UnknownNameError: a name that is not in this comparison.
+            WorkbenchError: the packages hold several graphs.
+        """
+        from workbench.analysis.diff import diff
+
+        before, after = self._side(other), self._side(execution_provider)
+        return diff(before, after, labels=(other, execution_provider))
+
+    def _side(self, name: str) -> ir.Model | Package:
+        if name == GENERIC:
+            return self.generic
+        if name not in self.packages:
+            raise unknown("execution provider", name, [GENERIC, *self])
+        return self.packages[name]
+
     def summary(self, parity: ParityReport | None = None) -> EpSummary:
         """Each execution provider in numbers: nodes, operators, fusions, casts, inputs, weights, diagnostics, parity.
 
@@ -104,6 +129,22 @@ class Comparison(Mapping[str, "Package"]):
             )
         wanted = parse_dtype(dtype) if dtype is not None else None
         return _compared(self.recipe, [get_ep(name) for name in self], wanted, check or (lambda: None))
+
+    def replay(self, execution_provider: str) -> Recording:
+        """How a provider's graph came about: its plan, run on the generic graph once more and recorded step by step.
+
+        Raises:
+            UnknownNameError: a provider that is not in this comparison.
+            WorkbenchError: the package holds several graphs.
+        """
+        if execution_provider not in self:
+            raise unknown("execution provider", execution_provider, list(self))
+        package = self[execution_provider]
+        ep, report = get_ep(package.execution_provider), package.report
+        steps = plan(ep, parse_dtype(report.dtype), Role(report.role), RULES)
+        made = run_plan(_only(package.generic), steps, ep, drop_unused_inputs=True, record=True)
+        assert made.recording is not None
+        return made.recording
 
     def parity(
         self,

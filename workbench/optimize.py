@@ -25,6 +25,8 @@ from workbench.rules import RULES
 from workbench.rules.apply import apply
 from workbench.rules.base import Rule
 from workbench.rules.plan import Plan, plan
+from workbench.rules.recorder import Recorder, quiet
+from workbench.rules.recording import Recording
 from workbench.rules.report import OptimizationReport, RuleReport
 from workbench.types import Padding, Role, Stage, dtype_word, parse_dtype
 
@@ -36,10 +38,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Optimized:
-    """An execution provider's graph and the report of how it came about."""
+    """An execution provider's graph and the report of how it came about; with ``record=True`` every step as well."""
 
     model: ir.Model
     report: OptimizationReport
+    recording: Recording | None = None
 
     def __repr__(self) -> str:
         return f"Optimized({self.report!r})"
@@ -61,13 +64,15 @@ def optimize(
     rules: Sequence[Rule] | None = None,
     strict: bool = False,
     verbose: bool = False,
+    record: bool = False,
 ) -> Optimized:
     """Turn any ONNX graph into an execution provider's graph. The model given is left as it is.
 
     ``dtype`` is what the graph computes in (None: found in the graph). Inputs and outputs keep their names, order and
     types. Misses and what the provider cannot run become diagnostics of the report; ``strict`` raises for them.
     ``rules`` is what the plan is made from, in order within a stage: ``(*RULES, MINE)`` of ``workbench.rules`` adds one
-    of your own. ``verbose`` prints the report to stderr.
+    of your own. ``verbose`` prints the report to stderr. ``record`` keeps every rewrite and pass in the result's
+    ``recording``.
 
     Raises:
         UnknownNameError: unknown execution provider, dtype or role.
@@ -82,7 +87,7 @@ def optimize(
     found = parse_dtype(dtype) if dtype is not None else compute_dtype(graph) or ep.default_dtype
     if role not in list(Role):
         raise unknown("role", role, [str(r) for r in Role])
-    made = run_plan(graph, plan(ep, found, Role(role), _rules(rules)), ep)
+    made = run_plan(graph, plan(ep, found, Role(role), _rules(rules)), ep, record=record)
     if strict:
         check(made.report)
     if verbose:
@@ -153,18 +158,24 @@ def collector_paused() -> Iterator[None]:
 
 
 @collector_paused()
-def run_plan(model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused_inputs: bool = False) -> Optimized:
+def run_plan(
+    model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused_inputs: bool = False, record: bool = False
+) -> Optimized:
     """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only."""
     seconds: dict[str, float] = {}
     with _timed(seconds, "clone"), in_order(model) as diagnostics:
         clone = model.clone()
     before = len(clone.graph)
+    recorder = Recorder(clone) if record else None
+    tell = recorder.passed if recorder is not None else quiet
     with _timed(seconds, "cleanup"):
-        diagnostics += cleanup(clone)
+        diagnostics += cleanup(clone, tell=tell)
     with _timed(seconds, "rules"):
-        rules = _apply_all(clone, steps)
+        rules = _apply_all(clone, steps, recorder)
+    if recorder is not None:
+        recorder.begin()
     with _timed(seconds, "fold"):
-        fold(clone, inline=steps.inline)
+        fold(clone, inline=steps.inline, tell=tell)
     dropped = _drop_unused_inputs(clone) if drop_unused_inputs else ()
     with _timed(seconds, "legality"):
         diagnostics += legality(clone, ep)
@@ -181,17 +192,22 @@ def run_plan(model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused
         nodes_after=len(clone.graph),
         seconds=seconds,
     )
-    return Optimized(clone, report)
+    recording = recorder.recording(ep.name, report.dtype) if recorder is not None else None
+    return Optimized(clone, report, recording)
 
 
-def _apply_all(model: ir.Model, steps: Plan) -> tuple[RuleReport, ...]:
+def _apply_all(model: ir.Model, steps: Plan, recorder: Recorder | None) -> tuple[RuleReport, ...]:
     """Fuse, merge what each fusion made for itself (the lengths of rows), then lower."""
     fuse = [step for step in steps.steps if step.rule.stage is Stage.FUSE]
     lower = [step for step in steps.steps if step.rule.stage is not Stage.FUSE]
-    fused = [apply(model, step, steps) for step in fuse]
+    fused = [apply(model, step, steps, recorder) for step in fuse]
     if fuse and lower:
+        if recorder is not None:
+            recorder.begin()
         common.CommonSubexpressionEliminationPass()(model)
-    return (*fused, *(apply(model, step, steps) for step in lower))
+        if recorder is not None:
+            recorder.passed("fuse/repeated", _apply_all)
+    return (*fused, *(apply(model, step, steps, recorder) for step in lower))
 
 
 @contextlib.contextmanager

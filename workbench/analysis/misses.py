@@ -113,26 +113,26 @@ def _size(count: int) -> str:
     return "1 miss" if count == 1 else f"{count:,} misses"
 
 
-def _fold(rows: Iterable[MissRow]) -> tuple[MissGroup, ...]:
+def alike(rows: Iterable[MissRow]) -> list[list[MissRow]]:
+    """Rows that differ in nothing but the index of a layer, together."""
     groups: dict[tuple[str, ...], list[MissRow]] = {}
     for row in rows:
         place = row.scope or row.node
-        key = (
-            row.execution_provider,
-            row.rule,
-            row.kind,
-            _INDEX.sub("*", row.reason),
-            _INDEX.sub("*", place),
-        )
+        key = (row.execution_provider, row.rule, row.kind, _INDEX.sub("*", row.reason), _INDEX.sub("*", place))
         groups.setdefault(key, []).append(row)
-    return tuple(_group(key, members) for key, members in groups.items())
+    return list(groups.values())
 
 
-def _group(key: tuple[str, ...], members: list[MissRow]) -> MissGroup:
-    execution_provider, rule, kind, reason, _ = key
+def _fold(rows: Iterable[MissRow]) -> tuple[MissGroup, ...]:
+    return tuple(map(group, alike(rows)))
+
+
+def group(members: list[MissRow]) -> MissGroup:
+    """One row for rows that are alike."""
+    first = members[0]
     where = f"{fold_names([m.scope or m.node for m in members])} ({len(members)})"
-    said = members[0].reason if len({m.reason for m in members}) == 1 else reason
-    return MissGroup(execution_provider, rule, kind, where, len(members), said)
+    said = first.reason if len({m.reason for m in members}) == 1 else _INDEX.sub("*", first.reason)
+    return MissGroup(first.execution_provider, first.rule, first.kind, where, len(members), said)
 
 
 def fold_names(names: Iterable[str]) -> str:

@@ -10,19 +10,28 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from workbench.errors import Diagnostic, ModelFileError
+from workbench.rules.recorder import Tell, quiet
 
 
-def cleanup(model: ir.Model) -> tuple[Diagnostic, ...]:
+def cleanup(model: ir.Model, *, tell: Tell = quiet) -> tuple[Diagnostic, ...]:
     """Sort where needed, name nodes, then drop identities, dead nodes and repeated subexpressions, in place.
+
+    ``tell`` is called after each of them.
 
     Raises:
         ModelFileError: the graph has a cycle.
     """
     found = sort_nodes(model)
+    tell("cleanup/sort", sort_nodes)
     common.RemoveUnusedNodesPass()(model)
+    tell("cleanup/unused", cleanup)
     found += _eliminate_identities(model)
+    tell("cleanup/identities", _eliminate_identities)
     common.CommonSubexpressionEliminationPass()(model)
-    return found + _name_nodes(model)
+    tell("cleanup/repeated", cleanup)
+    found += _name_nodes(model)
+    tell("cleanup/names", _name_nodes)
+    return found
 
 
 @contextlib.contextmanager

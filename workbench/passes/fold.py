@@ -14,6 +14,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from workbench.rules.recorder import Tell, quiet
 from workbench.types import WB_DOMAIN
 from workbench.weights.join import joined
 from workbench.weights.lazy import derived, transposed
@@ -22,21 +23,26 @@ Array = npt.NDArray[Any]
 Compute = Callable[[list[Array]], Array]
 
 
-def fold(model: ir.Model, *, inline: bool) -> None:
+def fold(model: ir.Model, *, inline: bool, tell: Tell = quiet) -> None:
     """Inline semantic functions where none may stay, fold weights, drop what is dead, in place.
 
-    Only our own functions are inlined: bodies of com.microsoft operators stand for kernels.
+    Only our own functions are inlined: bodies of com.microsoft operators stand for kernels. ``tell`` is
+    called after each step.
     """
     common.CommonSubexpressionEliminationPass()(model)
+    tell("fold/repeated", fold)
     if inline and any(function.domain == WB_DOMAIN for function in model.functions.values()):
         common.InlinePass(criteria=lambda function: function.domain == WB_DOMAIN)(model)
         common.NameFixPass()(model)
+    tell("fold/inline", fold)
     for node in list(model.graph):
         if node.domain == "" and node.op_type in _FOLDS:
             _fold_node(model.graph, node)
+    tell("fold/weights", _fold_node)
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedFunctionsPass()(model)  # type: ignore[no-untyped-call]
     common.RemoveUnusedOpsetsPass()(model)
+    tell("fold/unused", fold)
 
 
 def _fold_node(graph: ir.Graph, node: ir.Node) -> None:

@@ -12,6 +12,7 @@ from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.features import uses
 from workbench.rules.graph import scope
 from workbench.rules.plan import Plan, Step
+from workbench.rules.recorder import Recorder
 from workbench.rules.report import Miss, RuleReport
 from workbench.types import REPLACES_KEY, RULES_KEY, SCOPE_KEY
 
@@ -22,10 +23,11 @@ def op_counts(model: ir.Model) -> dict[str, int]:
     return {f"{domain}.{op_type}" if domain else op_type: count for (domain, op_type), count in counts.items()}
 
 
-def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
+def apply(model: ir.Model, step: Step, plan: Plan, recorder: Recorder | None = None) -> RuleReport:
     """Run a rule over all its candidates, in place.
 
     Whatever a rewrite leaves without a reader goes with it, so that the next rule sees the graph as it is.
+    ``recorder`` is told of each rewrite and each refusal.
     """
     start, before, rule = time.perf_counter(), op_counts(model), step.rule
     misses: list[Miss] = []
@@ -36,21 +38,44 @@ def apply(model: ir.Model, step: Step, plan: Plan) -> RuleReport:
         if node.graph is not model.graph:
             anchors.remove(node)  # a rewrite before this one took it along
             continue
+        if recorder is not None:
+            recorder.begin()
         try:
             change = rule.rewrite(Site(node, model, plan.dtype, step.allows, plan.padding))
         except Refusal as refusal:
-            misses.append(Miss(rule.name, node.name or "", scope(node), refusal.kind, str(refusal)))
+            misses.append(_miss(rule, node, refusal))
+            if recorder is not None:
+                recorder.refused(rule, node.name or "")
             continue
         partial += [Miss(rule.name, node.name or "", scope(node), "fact", reason) for reason in change.left]
-        _replace(model, node, change, rule)
+        anchor = (node.name or "", scope(node))
+        removed = _replace(model, node, change, rule)
+        if recorder is not None:
+            if change.left:
+                recorder.refused(rule, anchor[0])
+            recorder.rewrote(rule, anchor, removed, change)
     applied = len(anchors) - len(misses)
     if applied:
         model.graph.sort()  # a rewrite may replace a value that was made before its anchor (the sum of a skip norm)
     after = op_counts(model) if applied else before
     seconds = time.perf_counter() - start
     return RuleReport(
-        rule.name, rule.stage, len(anchors), applied, tuple(misses), tuple(partial), before, after, seconds
+        rule.name,
+        rule.stage,
+        len(anchors),
+        applied,
+        tuple(misses),
+        tuple(partial),
+        before,
+        after,
+        seconds,
+        rule.pattern,
     )
+
+
+def _miss(rule: Rule, node: ir.Node, refusal: Refusal) -> Miss:
+    at = refusal.at.name if refusal.at is not None else None
+    return Miss(rule.name, node.name or "", scope(node), refusal.kind, str(refusal), at or "")
 
 
 def _is_candidate(node: ir.Node, step: Step) -> bool:
@@ -58,7 +83,8 @@ def _is_candidate(node: ir.Node, step: Step) -> bool:
     return step.rule.looks_at(node) and (step.must_go is None or bool(uses(node) & step.must_go))
 
 
-def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> None:
+def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> list[ir.Node]:
+    """Put the new nodes in the anchor's place; what went."""
     graph = model.graph
     graph.insert_before(anchor, change.nodes)
     old, new = list(change.replace), list(change.replace.values())
@@ -72,6 +98,7 @@ def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> N
     for node in change.nodes:
         if node.domain:
             graph.opset_imports.setdefault(node.domain, 1)
+    return removed
 
 
 def _mark(change: Rewrite, anchor: ir.Node, rule: Rule, removed: list[ir.Node]) -> None:

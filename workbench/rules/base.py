@@ -10,15 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 import onnx_ir as ir
 
+from workbench.errors import WorkbenchError
+from workbench.rules.pattern import parse
 from workbench.types import MissKind, OpId, Padding, Role, Stage
 
 
 class Refusal(Exception):
-    """Raised by a rewrite that cannot prove its precondition: a sentence for people, and the kind of the miss."""
+    """Raised by a rewrite that cannot prove its precondition: a sentence for people, and the kind of the miss.
 
-    def __init__(self, reason: str, *, kind: MissKind = "precondition") -> None:
+    ``at`` is the node or value that the sentence speaks of, where it is another than the anchor.
+    """
+
+    def __init__(self, reason: str, *, kind: MissKind = "precondition", at: ir.Node | ir.Value | None = None) -> None:
         super().__init__(reason)
         self.kind: MissKind = kind
+        self.at = at
 
 
 def every(node: ir.Node) -> bool:
@@ -60,7 +66,11 @@ class Rule:
 
     ``anchors`` are the operators it starts from and ``looks_at`` which of those are candidates (the others are counted
     nowhere). ``removes`` and ``produces`` are what plans are derived from; ``optional`` are features it produces where
-    the kernel has them and does without elsewhere. ``needs`` states the precondition in one line.
+    the kernel has them and does without elsewhere. ``needs`` states the precondition in one line, ``pattern`` what the
+    rule looks for in a few (see ``workbench.rules.pattern``); it is for reading, and ``rewrite`` is the truth.
+
+    Raises:
+        WorkbenchError: a pattern that cannot be read, or whose last line is none of the anchors.
     """
 
     name: str
@@ -74,6 +84,17 @@ class Rule:
     optional: frozenset[OpId] = frozenset()
     roles: frozenset[Role] = frozenset(Role)
     after: tuple[str, ...] = ()
+    pattern: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.pattern:
+            return
+        last, anchors = parse(self.pattern).anchor, [str(use) for use in self.anchors]
+        if not set(last.ops) <= set(anchors):
+            raise WorkbenchError(
+                f"The pattern of rule {self.name!r} ends with {last.wanted}, and the rule starts from "
+                f"{' or '.join(anchors)}. The last line of a pattern is the anchor: put it there."
+            )
 
     def __repr__(self) -> str:
         return f"Rule({self.name!r})"

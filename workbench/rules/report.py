@@ -31,7 +31,8 @@ MISS_COLUMNS = ["rule", "node", "scope", "kind", "reason"]
 class Miss:
     """A candidate that a rule left alone, and why, in a sentence for people.
 
-    ``node`` is the anchor's name, ``scope`` the module that made it (``model.layers.3.self_attn``).
+    ``node`` is the anchor's name, ``scope`` the module that made it (``model.layers.3.self_attn``), ``at`` the node or
+    value that the reason speaks of, where the rule says which.
     """
 
     rule: str
@@ -39,13 +40,15 @@ class Miss:
     scope: str
     kind: MissKind
     reason: str
+    at: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class RuleReport:
     """What one planned rule found. ``candidates`` counts the anchors looked at, ``applied`` the rewrites done.
 
-    ``partial`` names rewrites that could have taken more with them (RoPE left outside an attention, say).
+    ``partial`` names rewrites that could have taken more with them (RoPE left outside an attention, say). ``pattern``
+    is the rule's own, for reading a miss.
     """
 
     rule: str
@@ -57,6 +60,7 @@ class RuleReport:
     ops_before: Mapping[str, int] = dataclasses.field(default_factory=dict)
     ops_after: Mapping[str, int] = dataclasses.field(default_factory=dict)
     seconds: float = dataclasses.field(default=0.0, compare=False)
+    pattern: str = ""
 
     def missed(self, kind: MissKind) -> int:
         """How many candidates were missed for this kind of reason."""
@@ -106,7 +110,8 @@ class OptimizationReport:
         """A row per miss: rule, node, scope, kind, reason."""
         import pandas as pd
 
-        return pd.DataFrame([dataclasses.astuple(m) for m in self.misses], columns=MISS_COLUMNS)
+        rows = [[m.rule, m.node, m.scope, m.kind, m.reason] for m in self.misses]
+        return pd.DataFrame(rows, columns=MISS_COLUMNS)
 
     def __repr__(self) -> str:
         found = [f"{r.rule} {r.applied}/{r.candidates}" for r in self.rules if r.candidates]

@@ -37,10 +37,12 @@ def residual(node: ir.Node) -> Residual:
     """
     add = made_by(required(node, 0), ADD)
     if add is None:
-        raise Refusal("another norm of the same sum has taken it already")
+        taken = required(node, 0)
+        raise Refusal("another norm of the same sum has taken it already", at=taken.producer() or taken)
     x, skip, scale = required(add, 0), required(add, 1), required(node, 1)
     if x.shape is None or skip.shape is None or tuple(x.shape) != tuple(skip.shape) or rank(x) not in (2, 3):
-        raise Refusal(f"the summands are not of one known shape of rank 2 or 3 ({x.shape} and {skip.shape})")
+        reason = f"the summands are not of one known shape of rank 2 or 3 ({x.shape} and {skip.shape})"
+        raise Refusal(reason, at=add)
     if attr(node, "axis", -1) not in (-1, len(x.shape) - 1):
         raise Refusal("it does not normalise the last axis alone")
     if attr(node, "stash_type", 1) != ir.DataType.FLOAT:
@@ -58,4 +60,4 @@ def check_vector(name: str, value: ir.Value) -> None:
         Refusal: this one has more, or nobody knows.
     """
     if rank(value) != 1:
-        raise Refusal(f"{name} is not of rank 1 ({value.shape}), and the kernel takes no other")
+        raise Refusal(f"{name} is not of rank 1 ({value.shape}), and the kernel takes no other", at=value)

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import onnx_ir as ir
 import pytest
 
-from tests.unit.rules.graphs import config, distance, feeds, llama
+from tests.unit.rules.graphs import config, distance, feeds, llama, nodes
 from workbench import ArgumentError, get_ep, optimize, register_ep
+from workbench.analysis.fusion_details import fusion_details
 from workbench.ep import execution_providers, unregister_ep
 from workbench.ep.base import kernel
+from workbench.errors import WorkbenchError
 from workbench.rules import RULES, Refusal, Rewrite, Rule, Site
 from workbench.rules.graph import made_by, new, required
 from workbench.types import MS_DOMAIN, OpId, Stage
@@ -79,3 +81,36 @@ def test_what_is_no_list_of_rules(rules: object, said: str) -> None:
 
 def test_the_registry_is_left_as_it_was() -> None:
     assert "cpu-quick-gelu" not in execution_providers()
+
+
+# --- with a pattern -------------------------------------------------------------------------------------
+READABLE = dataclasses.replace(SILU, pattern="gate = Sigmoid(x)\nout = Mul(x, gate)")
+
+
+def test_its_nearest_miss_is_shown_with_its_own_pattern(cpu_with_quick_gelu: str) -> None:
+    """The factors stand the other way round: a Mul of Sigmoid(x) and x, which this rule does not know."""
+    model = llama(config())
+    for node in nodes(model, "Mul"):
+        first, second = node.inputs
+        if any(made_by(value, SIGMOID) for value in node.inputs):
+            node.replace_input_with(0, second)
+            node.replace_input_with(1, first)
+    made = optimize(model, execution_provider=cpu_with_quick_gelu, rules=(*RULES, READABLE))
+    (fold,) = fusion_details({"mine": made.report}, {"mine": made.model}).folds
+    assert (fold.rule, len(fold.nodes)) == ("fuse/silu", config().num_hidden_layers)
+    gate, out = fold.near.alignment.pairs
+    assert gate.sentence.startswith("pattern wants Sigmoid, graph has MatMul ")
+    assert out.ok
+
+
+def test_a_pattern_that_ends_elsewhere_is_refused() -> None:
+    with pytest.raises(
+        WorkbenchError,
+        match="The pattern of rule 'fuse/silu' ends with Sigmoid, and the rule starts from Mul. The last",
+    ):
+        dataclasses.replace(SILU, pattern="out = Sigmoid(x)")
+
+
+def test_a_pattern_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(WorkbenchError, match="Line 1 of a pattern is not understood"):
+        dataclasses.replace(SILU, pattern="Mul x Sigmoid")

@@ -1,4 +1,14 @@
-"""Gelu(Add(x, bias)) -> BiasGelu, or FastGelu where the Gelu is the one with tanh."""
+"""Gelu(Add(x, bias)) -> BiasGelu, or FastGelu where the Gelu is the one with tanh.
+
+Before::
+
+    biased = Add(x, bias)
+    out = Gelu(biased)
+
+After::
+
+    out = BiasGelu(x, bias)    # or FastGelu
+"""
 
 from __future__ import annotations
 
@@ -38,6 +48,11 @@ def _follows_a_bias(node: ir.Node) -> bool:
     return add is not None and sum(is_constant(value) for value in add.inputs) == 1
 
 
+PATTERN = """
+biased = Add{x, bias!}
+out = Gelu(biased)
+"""
+
 RULE = Rule(
     name="fuse/bias_gelu",
     stage=Stage.FUSE,
@@ -47,4 +62,5 @@ RULE = Rule(
     produces=frozenset({BIAS_GELU, FAST_GELU}),
     rewrite=rewrite,
     needs="a bias with one axis, and nobody else who reads the biased value",
+    pattern=PATTERN,
 )

@@ -1,6 +1,16 @@
 """Arithmetic around an Erf or a Tanh that computes Gelu, in any spelling -> Gelu.
 
 The spelling is not matched: what the nodes compute is evaluated at probe points and compared with the formula.
+
+Before::
+
+    inner = x / sqrt(2)            # or sqrt(2 / pi) * (x + 0.044715 * x ** 3)
+    curve = Erf(inner)             # or Tanh(inner)
+    out = 0.5 * x * (1 + curve)    # in any spelling
+
+After::
+
+    out = Gelu(x)
 """
 
 from __future__ import annotations
@@ -106,6 +116,11 @@ def _multiplies_its_input(node: ir.Node) -> bool:
     return bool(_readings(node))
 
 
+PATTERN = """
+inner = _(_)
+curve = Erf | Tanh(inner)
+"""
+
 RULE = Rule(
     name="fuse/gelu",
     stage=Stage.FUSE,
@@ -115,4 +130,5 @@ RULE = Rule(
     produces=frozenset({GELU}),
     rewrite=rewrite,
     needs="arithmetic of one input that equals Gelu at every probe point",
+    pattern=PATTERN,
 )

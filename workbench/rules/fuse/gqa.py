@@ -1,4 +1,16 @@
-"""Attention(rope(query), rope(key), value, CausalMask(...), past) -> GroupQueryAttention."""
+"""Attention(rope(query), rope(key), value, CausalMask(...), past) -> GroupQueryAttention.
+
+Before::
+
+    mask = CausalMask | SlidingWindowMask(attention_mask, positions)
+    rotated_query, rotated_key = RotaryEmbedding(query, cos, sin, positions), ...   # may be absent
+    out, keys, values = Attention(rotated_query, rotated_key, value, mask, past_key, past_value)
+
+After::
+
+    lengths, total = KeyLengths(attention_mask)
+    out, keys, values = GroupQueryAttention(query, key, value, past_key, past_value, lengths, total, cos, sin)
+"""
 
 from __future__ import annotations
 
@@ -68,20 +80,23 @@ def _semantic_mask(node: ir.Node) -> ir.Node:
     if value.dtype is not None and value.dtype.is_floating_point():
         raise Refusal(
             f"attn_mask is a float bias added to the scores (made by {name}), as in ALiBi or relative positions; "
-            "GroupQueryAttention's causal mask would drop it"
+            "GroupQueryAttention's causal mask would drop it",
+            at=maker or value,
         )
-    raise Refusal(f"attn_mask is made by {name}, not by CausalMask or SlidingWindowMask", kind="unmatched")
+    reason = f"attn_mask is made by {name}, not by CausalMask or SlidingWindowMask"
+    raise Refusal(reason, kind="unmatched", at=maker or value)
 
 
 def _check_form(node: ir.Node) -> None:
     if value_in(node, 4) is None or value_in(node, 5) is None:
         raise Refusal("attention has no key/value cache")
     if value_in(node, 6) is not None:
-        raise Refusal("nonpad_kv_seqlen is given beside a mask", kind="unmatched")
+        raise Refusal("nonpad_kv_seqlen is given beside a mask", kind="unmatched", at=node.inputs[6])
     if rank(node.inputs[0]) != 3:
-        raise Refusal("query is not [B, S, H*D]", kind="unmatched")
+        raise Refusal("query is not [B, S, H*D]", kind="unmatched", at=node.inputs[0])
     if outputs_used(node, 3):
-        raise Refusal("somebody reads the attention scores (output 3), which the kernel does not give")
+        reason = "somebody reads the attention scores (output 3), which the kernel does not give"
+        raise Refusal(reason, at=node.outputs[3])
     if attr(node, "is_causal", 0):
         raise Refusal("is_causal is set beside a mask", kind="unmatched")
     if attr(node, "softmax_precision", 0) not in (0, ir.DataType.FLOAT):
@@ -157,15 +172,15 @@ def _grows(table: ir.Value | None) -> bool:
 def _refuse_norm_after_rope(node: ir.Node) -> None:
     """QK-norm after RoPE: the kernel that rotates, and the one that normalises, do so in the other order."""
     for name, value in zip(("query", "key"), node.inputs, strict=False):
-        seen, walker = "", value.producer() if value is not None else None
+        seen: ir.Node | None = None
+        walker = value.producer() if value is not None else None
         while walker is not None and use_of(walker) in THROUGH:
-            seen = walker.op_type if "Normalization" in walker.op_type else seen
+            seen = walker if "Normalization" in walker.op_type else seen
             first = value_in(walker, 0)
             walker = first.producer() if first is not None else None
-        if seen and walker is not None and use_of(walker) == ROTARY:
-            raise Refusal(
-                f"{name} is normalised after RoPE ({seen} between RotaryEmbedding and Attention): QK-norm after RoPE"
-            )
+        if seen is not None and walker is not None and use_of(walker) == ROTARY:
+            between = f"{seen.op_type} between RotaryEmbedding and Attention"
+            raise Refusal(f"{name} is normalised after RoPE ({between}): QK-norm after RoPE", at=seen)
 
 
 def _padding(
@@ -186,6 +201,13 @@ def _padding(
     return list(lengths.outputs), bias.outputs[0], [(SLOT_LENGTHS, ""), (MASK_BIAS, "")], [lengths, bias]
 
 
+PATTERN = """
+mask = ep_workbench.CausalMask | ep_workbench.SlidingWindowMask(attention_mask, positions)
+? rotated_query = RotaryEmbedding(query, _, _, _)
+? rotated_key = RotaryEmbedding(key, _, _, _)
+out = Attention(rotated_query, rotated_key, value, mask, past_key, past_value)
+"""
+
 RULE = Rule(
     name="fuse/gqa",
     stage=Stage.FUSE,
@@ -199,4 +221,5 @@ RULE = Rule(
     rewrite=rewrite,
     roles=frozenset({Role.DECODER}),
     needs="a causal or sliding-window mask over a cache; rows padded on the right, or anywhere where a bias is allowed",
+    pattern=PATTERN,
 )

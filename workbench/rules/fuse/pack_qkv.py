@@ -1,6 +1,16 @@
 """GroupQueryAttention(x @ Wq, x @ Wk, x @ Wv) -> GroupQueryAttention(x @ [Wq | Wk | Wv]): one MatMul instead of three.
 
 The packed weight is a Concat of initializers, which the fold stage turns into one, read lazily.
+
+Before::
+
+    query, key, value = MatMul(x, Wq) + bq, MatMul(x, Wk) + bk, MatMul(x, Wv) + bv   # biases: all or none
+    out = GroupQueryAttention(query, key, value, ...)
+
+After::
+
+    packed = MatMul(x, Concat(Wq, Wk, Wv)) + Concat(bq, bk, bv)
+    out = GroupQueryAttention(packed, -, -, ...)
 """
 
 from __future__ import annotations
@@ -39,8 +49,8 @@ def rewrite(site: Site) -> Rewrite:
     node = site.node
     found = [_named(name, required(node, i)) for i, name in enumerate(("query", "key", "value"))]
     first = found[0]
-    if any(p.x is not first.x for p in found):
-        raise Refusal("query, key and value project different inputs")
+    if other := next((p for p in found if p.x is not first.x), None):
+        raise Refusal("query, key and value project different inputs", at=other.x)
     if len({p.bias is None for p in found}) > 1:
         raise Refusal("only some of query, key and value have a bias")
     if len({p.turned for p in found}) > 1:
@@ -56,7 +66,7 @@ def _named(name: str, value: ir.Value) -> _Projection:
     try:
         return _projection(value)
     except Refusal as refusal:
-        raise Refusal(f"{name}: {refusal}", kind=refusal.kind) from None
+        raise Refusal(f"{name}: {refusal}", kind=refusal.kind, at=refusal.at) from None
 
 
 def _projection(value: ir.Value) -> _Projection:
@@ -64,19 +74,20 @@ def _projection(value: ir.Value) -> _Projection:
     if add is not None:
         product, bias = required(add, 0), required(add, 1)
         if len(value.uses()) > 1 or bias.const_value is None and not bias.is_initializer():
-            raise Refusal("the projection is followed by an Add that is no bias of it alone")
+            raise Refusal("the projection is followed by an Add that is no bias of it alone", at=add)
         value = product
     matmul = made_by(value, MATMUL)
     if matmul is None:
         maker = value.producer()
-        raise Refusal(f"it is made by {maker.op_type if maker else 'a graph input'}, not by a projection's MatMul")
+        made = maker.op_type if maker else "a graph input"
+        raise Refusal(f"it is made by {made}, not by a projection's MatMul", at=maker or value)
     if len(value.uses()) > 1 or value.is_graph_output():
-        raise Refusal("the projection has another reader")
+        raise Refusal("the projection has another reader", at=value)
     weight = required(matmul, 1)
     transpose = made_by(weight, TRANSPOSE)
     stored = required(transpose, 0) if transpose else weight
     if not stored.is_initializer():
-        raise Refusal("the weight is not an initializer", kind="unmatched")
+        raise Refusal("the weight is not an initializer", kind="unmatched", at=stored)
     return _Projection(required(matmul, 0), stored, bias, transpose is not None)
 
 
@@ -100,6 +111,19 @@ def _is_unpacked(node: ir.Node) -> bool:
     return value_in(node, 1) is not None
 
 
+PATTERN = """
+? query_weight = Transpose(query_stored!)
+query_product = MatMul(x, query_weight)
+? query = Add(query_product, query_bias!)
+? key_weight = Transpose(key_stored!)
+key_product = MatMul(x, key_weight)
+? key = Add(key_product, key_bias!)
+? value_weight = Transpose(value_stored!)
+value_product = MatMul(x, value_weight)
+? value = Add(value_product, value_bias!)
+out = com.microsoft.GroupQueryAttention(query, key, value)
+"""
+
 RULE = Rule(
     name="fuse/pack_qkv",
     stage=Stage.FUSE,
@@ -111,4 +135,5 @@ RULE = Rule(
     roles=frozenset({Role.DECODER}),
     after=("fuse/gqa",),
     needs="three projections of one input with nothing between them and the attention",
+    pattern=PATTERN,
 )

@@ -1,4 +1,14 @@
-"""LayerNormalization(Add(x, skip)) -> SkipLayerNormalization, the sum as its fourth output."""
+"""LayerNormalization(Add(x, skip)) -> SkipLayerNormalization, the sum as its fourth output.
+
+Before::
+
+    sum = Add(x, skip)
+    out = LayerNormalization(sum, scale, bias)
+
+After::
+
+    out, -, -, sum = SkipLayerNormalization(x, skip, scale, bias)
+"""
 
 from __future__ import annotations
 
@@ -28,6 +38,11 @@ def rewrite(site: Site) -> Rewrite:
     return Rewrite([fused], {node.outputs[0]: fused.outputs[0], found.total: fused.outputs[3]})
 
 
+PATTERN = """
+sum = Add(x, skip)
+out = LayerNormalization(sum, scale, bias?)
+"""
+
 RULE = Rule(
     name="fuse/skip_layer_norm",
     stage=Stage.FUSE,
@@ -37,4 +52,5 @@ RULE = Rule(
     produces=frozenset({SKIP}),
     rewrite=rewrite,
     needs="both summands are computed and have the shape and dtype of the sum; scale and bias have one axis",
+    pattern=PATTERN,
 )

@@ -1,4 +1,14 @@
-"""RMSNormalization(Add(x, skip)) -> SkipSimplifiedLayerNormalization, the sum as its fourth output."""
+"""RMSNormalization(Add(x, skip)) -> SkipSimplifiedLayerNormalization, the sum as its fourth output.
+
+Before::
+
+    sum = Add(x, skip)
+    out = RMSNormalization(sum, scale)
+
+After::
+
+    out, -, -, sum = SkipSimplifiedLayerNormalization(x, skip, scale)
+"""
 
 from __future__ import annotations
 
@@ -22,6 +32,11 @@ def rewrite(site: Site) -> Rewrite:
     return Rewrite([fused], {node.outputs[0]: fused.outputs[0], found.total: fused.outputs[3]})
 
 
+PATTERN = """
+sum = Add(x, skip)
+out = RMSNormalization(sum, scale)
+"""
+
 RULE = Rule(
     name="fuse/skip_rms_norm",
     stage=Stage.FUSE,
@@ -31,4 +46,5 @@ RULE = Rule(
     produces=frozenset({SKIP}),
     rewrite=rewrite,
     needs="both summands are computed and have the shape and dtype of the sum",
+    pattern=PATTERN,
 )

@@ -1,4 +1,15 @@
-"""Attention -> MatMul, Softmax, MatMul: no Shape, and grouped heads without repeating keys."""
+"""Attention -> MatMul, Softmax, MatMul: no Shape, and grouped heads without repeating keys.
+
+Before::
+
+    out, keys, values = Attention(query, key, value, mask, past_key, past_value)
+
+After::
+
+    keys, values = Concat(past_key, key), Concat(past_value, value)
+    weights = Softmax(MatMul(query * scale, Transpose(keys)) masked)
+    out = MatMul(weights, values)
+"""
 
 from __future__ import annotations
 
@@ -162,4 +173,5 @@ RULE = Rule(
     produces=frozenset(OpId(name) for name in PRIMITIVES),
     rewrite=rewrite,
     needs="a query of three axes, a mask of four",
+    pattern="out = Attention(query, key, value, mask?, past_key?, past_value?)",
 )

@@ -2,6 +2,14 @@
 
 A length along axis 1 of an integer ``[B, S]`` input is counted by a ReduceSum of ones along that axis; it is the same
 for each row, and a ReduceMax makes it one number.
+
+Before::
+
+    out = Shape<start = 1, end = 2>(x)    # or a CausalMask, SlidingWindowMask, KeyLengths
+
+After::
+
+    out = Cast(ReduceMax(ReduceSum(ones like x)))    # or the function's body without Shape
 """
 
 from __future__ import annotations
@@ -64,4 +72,5 @@ RULE = Rule(
     produces=frozenset({CAST, SUB, ADD, REDUCE_SUM, REDUCE_MAX}),
     rewrite=rewrite,
     needs="a function of ours, or the second axis of an integer matrix",
+    pattern="out = Shape | ep_workbench.CausalMask | ep_workbench.SlidingWindowMask | ep_workbench.KeyLengths(x)",
 )

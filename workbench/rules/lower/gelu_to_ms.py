@@ -1,4 +1,13 @@
-"""Gelu of the standard -> com.microsoft.Gelu or FastGelu, where only those have kernels."""
+"""Gelu of the standard -> com.microsoft.Gelu or FastGelu, where only those have kernels.
+
+Before::
+
+    out = Gelu(x)
+
+After::
+
+    out = com.microsoft.Gelu(x)    # or com.microsoft.FastGelu
+"""
 
 from __future__ import annotations
 
@@ -25,4 +34,5 @@ RULE = Rule(
     produces=frozenset({MS_GELU, FAST_GELU}),
     rewrite=rewrite,
     needs="nothing",
+    pattern="out = Gelu(x)",
 )

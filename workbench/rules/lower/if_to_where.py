@@ -1,4 +1,13 @@
-"""LongRopeTable -> its body without If: a Where over both tables."""
+"""LongRopeTable -> its body without If: a Where over both tables.
+
+Before::
+
+    out = LongRopeTable(...)    # its body chooses with an If
+
+After::
+
+    out = LongRopeTable:without_if(...)    # its body chooses with a Where
+"""
 
 from __future__ import annotations
 
@@ -36,4 +45,5 @@ RULE = Rule(
     produces=frozenset({WHERE}),
     rewrite=rewrite,
     needs="a function of ours",
+    pattern="out = ep_workbench.LongRopeTable(_)",
 )

@@ -1,4 +1,15 @@
-"""LayerNormalization -> primitives in float32."""
+"""LayerNormalization -> primitives in float32.
+
+Before::
+
+    out = LayerNormalization(x, scale, bias)
+
+After::
+
+    centred = Sub(wide, ReduceMean(wide))    # wide = Cast(x)
+    normal = Div(centred, Sqrt(Add(ReduceMean(Mul(centred, centred)), epsilon)))
+    out = Add(Mul(Cast(normal), scale), bias)
+"""
 
 from __future__ import annotations
 
@@ -41,4 +52,5 @@ RULE = Rule(
     produces=frozenset(OpId(name) for name in LAYER_PRIMITIVES),
     rewrite=rewrite,
     needs="statistics in float32",
+    pattern="out = LayerNormalization(x, scale, bias?)",
 )

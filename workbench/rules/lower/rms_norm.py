@@ -1,4 +1,15 @@
-"""RMSNormalization, or ONNX Runtime's SimplifiedLayerNormalization -> primitives in float32."""
+"""RMSNormalization, or ONNX Runtime's SimplifiedLayerNormalization -> primitives in float32.
+
+Before::
+
+    out = RMSNormalization | SimplifiedLayerNormalization(x, scale)
+
+After::
+
+    wide = Cast(x)
+    normal = Div(wide, Sqrt(Add(ReduceMean(Mul(wide, wide)), epsilon)))
+    out = Mul(Cast(normal), scale)
+"""
 
 from __future__ import annotations
 
@@ -48,4 +59,5 @@ RULE = Rule(
     produces=frozenset(OpId(name) for name in RMS_PRIMITIVES),
     rewrite=rewrite,
     needs="statistics in float32",
+    pattern="out = RMSNormalization | SimplifiedLayerNormalization(x, scale)",
 )

@@ -1,4 +1,13 @@
-"""RotaryEmbedding of the standard -> com.microsoft.RotaryEmbedding, where only that one has a kernel."""
+"""RotaryEmbedding of the standard -> com.microsoft.RotaryEmbedding, where only that one has a kernel.
+
+Before::
+
+    out = RotaryEmbedding(x, cos, sin, positions)
+
+After::
+
+    out = com.microsoft.RotaryEmbedding(x, positions, cos, sin)
+"""
 
 from __future__ import annotations
 
@@ -36,4 +45,5 @@ RULE = Rule(
     produces=frozenset({MS_ROTARY}),
     rewrite=rewrite,
     needs="tables with positions",
+    pattern="out = RotaryEmbedding(x, cos, sin, positions)",
 )

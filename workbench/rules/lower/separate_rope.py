@@ -1,4 +1,14 @@
-"""GroupQueryAttention with do_rotary -> two RotaryEmbedding and GroupQueryAttention without."""
+"""GroupQueryAttention with do_rotary -> two RotaryEmbedding and GroupQueryAttention without.
+
+Before::
+
+    out = GroupQueryAttention<do_rotary = 1>(query, key, value, ..., cos, sin)
+
+After::
+
+    rotated_query, rotated_key = RotaryEmbedding(query, position_ids, cos, sin), RotaryEmbedding(key, ...)
+    out = GroupQueryAttention(rotated_query, rotated_key, value, ...)
+"""
 
 from __future__ import annotations
 
@@ -58,4 +68,5 @@ RULE = Rule(
     produces=frozenset({GQA, MS_ROTARY}),
     rewrite=rewrite,
     needs="unpacked inputs and position_ids",
+    pattern="out = com.microsoft.GroupQueryAttention(query, key, value, _, _, _, _, cos, sin, positions?)",
 )

@@ -1,4 +1,13 @@
-"""RMSNormalization -> SimplifiedLayerNormalization, ONNX Runtime's older name for the same computation."""
+"""RMSNormalization -> SimplifiedLayerNormalization, ONNX Runtime's older name for the same computation.
+
+Before::
+
+    out = RMSNormalization(x, scale)
+
+After::
+
+    out = SimplifiedLayerNormalization(x, scale)
+"""
 
 from __future__ import annotations
 
@@ -31,4 +40,5 @@ RULE = Rule(
     produces=frozenset({SIMPLIFIED}),
     rewrite=rewrite,
     needs="statistics in float32",
+    pattern="out = RMSNormalization(x, scale)",
 )

@@ -2,6 +2,15 @@
 
 Every optional input and output is carried: ``bias`` is part of the sum, the sum may be read, and so may the statistics
 where the standard's norm gives them.
+
+Before::
+
+    out, -, -, sum = SkipSimplifiedLayerNormalization | SkipLayerNormalization(x, skip, scale, ...)
+
+After::
+
+    sum = Add(x, skip)
+    out = RMSNormalization | LayerNormalization(sum, scale, ...)
 """
 
 from __future__ import annotations
@@ -74,4 +83,5 @@ RULE = Rule(
     produces=frozenset({ADD, RMS_NORM, LAYER_NORM}),
     rewrite=rewrite,
     needs="nobody reads the statistics of a SkipSimplifiedLayerNormalization",
+    pattern=f"out = {SKIP_RMS} | {SKIP_LAYER}(x, skip, scale)",
 )

@@ -1,4 +1,14 @@
-"""GroupQueryAttention on packed QKV -> Split and GroupQueryAttention on three inputs."""
+"""GroupQueryAttention on packed QKV -> Split and GroupQueryAttention on three inputs.
+
+Before::
+
+    out = GroupQueryAttention(packed, -, -, ...)
+
+After::
+
+    query, key, value = Split(packed, sizes)
+    out = GroupQueryAttention(query, key, value, ...)
+"""
 
 from __future__ import annotations
 
@@ -50,4 +60,5 @@ RULE = Rule(
     produces=frozenset({GQA, SPLIT}),
     rewrite=rewrite,
     needs="a packed width that the heads divide",
+    pattern="out = com.microsoft.GroupQueryAttention(packed, -, -, _)",
 )

@@ -23,12 +23,24 @@ export function shorten(text, most = 60) {
   return text.length <= most ? text : `${text.slice(0, Math.ceil(most / 2) - 1)}…${text.slice(-Math.floor(most / 2))}`;
 }
 
+export function plural(n, word) {
+  return `${number(n)} ${word}${n === 1 ? "" : "s"}`;
+}
+
+// Text that may be broken after a dot, a slash or a bracket, where dotted names are best broken.
+export function breakable(text) {
+  return text.split(/(?<=[./(])/).flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part]));
+}
+
 // Set a trait and tell the kernel, if there is one.
 export function tell(model, name, value) {
   if (model.get(name) === value) return;
   model.set(name, value);
   model.save_changes();
 }
+
+// For selects and sliders: JupyterLab takes arrow keys for itself and leaves these with none.
+export const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
 // What `render` returns: undoes every listener that was added through it.
 export function listeners(model) {
