@@ -116,8 +116,7 @@ def _approach(line: list[Item], joints: list[list[Joint]]) -> None:
     blocks: list[list[int]] = []  # weight, weighted sum, length
     for item, near, step in zip(line, joints, steps):
         weight = 1 + len(near) * (8 if item.id < 0 else 1)
-        wish = sum(joint.item.x + joint.shift for joint in near) // len(near) if near else item.x
-        blocks.append([weight, weight * (wish - step), 1])
+        blocks.append([weight, weight * (_wish(item, near) - step), 1])
         while len(blocks) > 1 and blocks[-2][1] // blocks[-2][0] > blocks[-1][1] // blocks[-1][0]:
             last = blocks.pop()
             blocks[-1] = [a + b for a, b in zip(blocks[-1], last)]
@@ -126,3 +125,13 @@ def _approach(line: list[Item], joints: list[list[Joint]]) -> None:
         for i in range(at, at + length):
             line[i].x = total // weight + steps[i]
         at += length
+
+
+def _wish(item: Item, near: list[Joint]) -> int:
+    """The middle of the neighbours; a box pulls thrice as strong as a line that passes by."""
+    pull = total = 0
+    for joint in near:
+        strength = 3 if joint.item.id >= 0 else 1
+        pull += strength
+        total += strength * (joint.item.x + joint.shift)
+    return total // pull if pull else item.x

@@ -49,6 +49,8 @@ def rows(parent: list[int], folded: Folded) -> Rows:
     for frame, inside in folded.children.items():
         local = {child: i for i, child in enumerate(inside)}
         found = settle(len(inside), [(local[a], local[b]) for a, b in pairs[frame]])
+        if not frame:
+            _sink(found, {local[end] for pair in pairs[frame] for end in pair})
         row.update(zip(inside, found))
         count[frame] = max(found, default=-1) + 1
     far = [_is_far(parent, row, count, edge, pair) for edge, pair in zip(lifted, folded.edges)]
@@ -116,6 +118,14 @@ def _pull(row: list[int], order: list[int], outs: list[list[int]], ins: list[lis
     for i in reversed(order):
         if chain[i] and outs[i]:
             row[i] = max(row[i], min(row[b] for b in outs[i]) - 1)
+
+
+def _sink(row: list[int], tied: set[int]) -> None:
+    """Bodies of functions, which no value reaches, lie at the bottom of the picture, out of the way."""
+    last = max(row, default=0)
+    for i in range(len(row)):
+        if i not in tied:
+            row[i] = last
 
 
 def _is_far(parent: list[int], row: dict[int, int], count: dict[int, int], edge: Lifted, pair: tuple[int, ...]) -> bool:

@@ -1,7 +1,5 @@
 // Which boxes are seen when some tree nodes are unfolded, and the edges between them.
 // Twin of workbench/viz/graph/fold.py: the same numbers in the same order.
-import { unpack } from "./pack.js";
-
 export const [SAME, CHANGED, REMOVED, ADDED] = [0, 1, 2, 3];
 export const SIGNS = ["", "~", "−", "+"];
 export const WORDS = ["same", "changed", "removed", "added"];
@@ -9,8 +7,8 @@ export const [SCOPE, RUN, BODY, GROUP] = [0, 1, 2, 3];
 export const [BOTH, FIRST, SECOND] = [1, 2, 4];
 
 // The columns of a graph diff with what is asked of them again and again.
-export function sceneOf(header, blob) {
-  const s = unpack(header, blob);
+export function sceneOf(columns) {
+  const s = { ...columns };
   s.trees = s.kind.length;
   s.leaves = s.status.length;
   s.known = new Map();

@@ -104,10 +104,14 @@ function approach(line, [points, boxes]) {
 }
 
 function wishOf(item, near) {
-  if (!near.length) return item.x;
-  let sum = 0;
-  for (const [other, shift] of near) sum += other.x + shift;
-  return Math.floor(sum / near.length);
+  let pull = 0;
+  let total = 0;
+  for (const [other, shift] of near) {
+    const strength = other.id >= 0 ? 3 : 1; // a box pulls thrice as strong as a line that passes by
+    pull += strength;
+    total += strength * (other.x + shift);
+  }
+  return pull ? Math.floor(total / pull) : item.x;
 }
 
 function spot(block) {

@@ -16,6 +16,7 @@ export function rowsOf(parent, folded) {
   for (const [frame, inside] of folded.children) {
     const local = new Map(inside.map((child, i) => [child, i]));
     const found = settleRows(inside.length, [...pairs.get(frame).values()].map(([a, b]) => [local.get(a), local.get(b)]));
+    if (frame === 0) sinkUntied(found, inside, pairs.get(frame));
     let most = -1;
     inside.forEach((child, i) => {
       row.set(child, found[i]);
@@ -89,6 +90,15 @@ function pull(row, order, outs, ins) {
   for (const i of order.reverse()) {
     if (chain[i] && outs[i].length) row[i] = Math.max(row[i], outs[i].reduce((least, b) => Math.min(least, row[b]), Infinity) - 1);
   }
+}
+
+// Bodies of functions, which no value reaches, lie at the bottom of the picture, out of the way.
+function sinkUntied(row, inside, pairs) {
+  const tied = new Set([...pairs.values()].flat());
+  const last = row.reduce((most, n) => Math.max(most, n), 0);
+  inside.forEach((child, i) => {
+    if (!tied.has(child)) row[i] = last;
+  });
 }
 
 // Rows on the way out of the frames around the source, across, and into those around the target.
