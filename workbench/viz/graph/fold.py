@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Collection
 
 from workbench.viz.graph.scene import SAME, Scene
-from workbench.viz.graph.tree import RUN
+from workbench.viz.graph.tree import BODY, RUN
 
 BOTH, FIRST, SECOND = 1, 2, 4  # one bit for each side an edge may be on
 
@@ -72,7 +72,7 @@ def unfolded_at_first(scene: Scene, most: int = 60) -> set[int]:
     while todo:
         depth, _, tree = heapq.heappop(todo)
         grown = boxes + len(inside[tree]) - 1
-        if grown > most or scene.kind[tree] == RUN or (anything and not _differing(scene, tree)):
+        if grown > most or scene.kind[tree] in (RUN, BODY) or (anything and not _differing(scene, tree)):
             continue
         boxes = grown
         chosen.add(tree)

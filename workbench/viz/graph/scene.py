@@ -38,6 +38,7 @@ class Scene:
     label: list[str]
     note: list[str]
     path: list[str]
+    tree_scope: list[str]
     counts: Ints
     head: Ints
     # one for each tree node, then one for each leaf
@@ -120,6 +121,7 @@ def _trees(branches: list[Branch], status: Bytes) -> tuple[dict[str, Any], list[
         "label": labels,
         "note": [_note(branch, total) for branch, total in zip(branches, counts.sum(axis=1).tolist())],
         "path": [branch.path for branch in branches],
+        "tree_scope": [branch.scope for branch in branches],
         "counts": counts.reshape(-1),
         "head": np.array([_even(34 + width(text) + chip) for text, chip in zip(labels, chips)], np.int32),
     }
@@ -129,7 +131,8 @@ def _trees(branches: list[Branch], status: Bytes) -> tuple[dict[str, Any], list[
 
 def _note(branch: Branch, nodes: int) -> str:
     if branch.kind == RUN:
-        return f"{plural(len(branch.children), 'layer')} · {plural(nodes, 'node')}"
+        layers = sum(1 for child in branch.children if not isinstance(child, int) and child.kind == SCOPE)
+        return f"{plural(layers, 'layer')} · {plural(nodes, 'node')}"
     return plural(nodes, "node")
 
 
@@ -171,7 +174,7 @@ def _places(branches: list[Branch], infos: list[NodeInfo], folded: list[int]) ->
 def _mark(above: Branch, info: NodeInfo) -> str:
     """The second line of a leaf: the scope below its frame, or what it makes."""
     below = info.scope.removeprefix(above.scope).lstrip(".") if above.kind in (SCOPE, GROUP) else ""
-    return shorten(below or next(filter(None, info.types), "") or info.domain, 28)
+    return shorten(below or next((text for text in info.types if text not in ("", "?")), "") or info.domain, 28)
 
 
 def _widths(folded: list[int], infos: list[NodeInfo], marks: list[str]) -> Ints:

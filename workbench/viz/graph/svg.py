@@ -133,12 +133,13 @@ def _box(shown: Picture, box: int) -> str:
         label, note = f"▸ {drawn.label[box]}", drawn.note[box]
     else:
         signs, label, note = [], drawn.op[box - drawn.trees], drawn.mark[box - drawn.trees]
+    line = y + (17 if note else 25)
     left = x + (26 if SIGNS[status] else 12)
     return (
         f"<g><title>{_text(name(drawn, box))}</title>{behind}"
         f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="5" fill="{look.fill}" stroke="{look.edge}" '
         f'stroke-width="{2 if SIGNS[status] else 1}"{_dash(look.dash)}/>{_sign(status, x, y, h)}'
-        f'<text x="{left}" y="{y + 17}" font-weight="bold" fill="{INK}">{_text(label)}</text>'
+        f'<text x="{left}" y="{line}" font-weight="bold" fill="{INK}">{_text(label)}</text>'
         f'<text x="{left}" y="{y + 32}" font-size="11" fill="{QUIET}">{_text(note)}</text>'
         f"{_chips(signs, x + w - 8, y + 32)}{_badges(shown, box)}</g>"
     )

@@ -42,12 +42,26 @@ def paths(places: Sequence[tuple[str, str]], groups: Sequence[Group], runs: Sequ
             path = by_scope[place] = _through_runs(place, layers)
         found.append(path)
     for index, group in enumerate(groups):
-        members = [*group.before, *group.after]
+        at = _through_runs((_graph_of(group, places), group.scope), layers)
+        near = _layer(at)
+        members = [i for i in (*group.before, *group.after) if found[i][: len(near)] == near]
         if 2 <= len(members) <= MOST_IN_GROUP:
-            home = (*_common([found[i] for i in members]), (GROUP, str(index)))
+            home = (*at, (GROUP, str(index)))
             for i in members:
                 found[i] = home
     return found
+
+
+def _graph_of(group: Group, places: Sequence[tuple[str, str]]) -> str:
+    return places[(*group.after, *group.before)[0]][0] if group.after or group.before else ""
+
+
+def _layer(path: Path) -> Path:
+    """The layer that a path leads into, or the path itself: what a rule took from elsewhere stays where it was."""
+    for i, (kind, key) in enumerate(path):
+        if kind == SCOPE and key.isdigit():
+            return path[: i + 1]
+    return path
 
 
 def _layers(runs: Sequence[LayerRun]) -> dict[str, dict[str, str]]:
@@ -84,12 +98,6 @@ def _through_runs(place: tuple[str, str], layers: dict[str, dict[str, str]]) -> 
             path.append((RUN, run))
         path.append((SCOPE, part))
     return tuple(path)
-
-
-def _common(paths: Sequence[Path]) -> Path:
-    first, last = min(paths), max(paths)
-    length = next((i for i, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))
-    return first[:length]
 
 
 def grow(paths: Sequence[Path], groups: Sequence[Group]) -> Branch:
@@ -136,6 +144,6 @@ def _compress(branch: Branch) -> None:
             only = child.children[0]
             if isinstance(only, int):
                 branch.children[i] = only
-            elif only.kind == SCOPE:
-                only.label = f"{child.label}.{only.label}"
+            elif only.kind in (SCOPE, GROUP):
+                only.label = f"{child.label}{'.' if only.kind == SCOPE else ' · '}{only.label}"
                 branch.children[i] = only

@@ -17,8 +17,8 @@ export function newCamera(paint) {
   };
   // As wide as it fits, from the top: what a person reads first.
   camera.top = ([width, height], [w, h]) => {
-    const k = Math.min(1, Math.max(width / w, 0.55, Math.min(width / w, height / h)));
-    camera.go({ k, tx: (width - w * k) / 2, ty: Math.max(0, (height - h * k) / 2) }, false);
+    const k = Math.min(1, Math.max(width / w, 0.6));
+    camera.go({ k, tx: Math.max(0, (width - w * k) / 2), ty: Math.max(0, (height - h * k) / 2) }, false);
   };
   camera.centre = ([width, height], x, y, smooth = true) => {
     const k = Math.max(camera.k, 0.75);

@@ -153,11 +153,12 @@ class GraphDiff {
 
   // --- folding
   fromPaths(paths) {
+    if (paths.includes("*")) return new Set(this.scene.kind.keys());
     return new Set([0, ...paths.map((path) => this.paths.get(path)).filter((id) => id !== undefined)]);
   }
 
   tellExpanded() {
-    this.told = [...this.expanded].map((id) => this.scene.text("tree_path", id));
+    this.told = this.expanded.size === this.scene.trees ? ["*"] : [...this.expanded].map((id) => this.scene.text("tree_path", id));
     tell(this.model, "expanded", this.told);
   }
 

@@ -178,7 +178,7 @@ function inBox(ctx, view, id, status, seen) {
   const left = x + (status === SAME ? 12 : 26);
   ctx.font = `600 12px ${theme.font}`;
   ctx.fillStyle = theme.ink;
-  ctx.fillText((id < scene.trees ? "▸ " : "") + scene.label(id), left, y + 17);
+  ctx.fillText((id < scene.trees ? "▸ " : "") + scene.label(id), left, y + (scene.note(id) ? 17 : 25));
   ctx.font = `11px ${theme.font}`;
   ctx.fillStyle = theme.quiet;
   ctx.fillText(scene.note(id), left, y + 32);
