@@ -95,7 +95,7 @@ class GraphDiff:
 
     def widget(self) -> Any:
         """The interactive view of both graphs as one."""
-        from workbench.widgets.graph_diff import GraphDiffView  # type: ignore[import-not-found]
+        from workbench.widgets.graph_diff import GraphDiffView
 
         return GraphDiffView(self)
 
@@ -115,8 +115,10 @@ class GraphDiff:
         changed = f", {_plural(len(self.changes), 'graph change')}" if self.changes else ""
         return f"GraphDiff({self.labels[0]} -> {self.labels[1]}: {counts}{explained}{changed}; by {self.method})"
 
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        from workbench.viz.graph.faces import faces
+
+        return faces(self)
 
 
 def _plural(count: int, word: str) -> str:

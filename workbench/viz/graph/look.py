@@ -11,7 +11,7 @@ from workbench.viz.graph.layout import Layout, layout
 from workbench.viz.graph.scene import ADDED, CHANGED, REMOVED, SAME, SIGNS, Scene, scene
 from workbench.viz.graph.words import shorten
 
-MOST_BOXES = 48
+MOST_BOXES = 40
 """A picture in a page is read, not walked through: fewer boxes than the view opens with."""
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from workbench.analysis.markup import plural
 from workbench.viz.graph import details
 from workbench.viz.graph.tree import GROUP, RUN, SCOPE, Branch, grow, paths
-from workbench.viz.graph.words import shorten, width
+from workbench.viz.graph.words import MOST_LETTERS, shorten, width
 
 if TYPE_CHECKING:
     from workbench.analysis.diff.result import Entry, NodeInfo
@@ -25,7 +25,8 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 SAME, CHANGED, REMOVED, ADDED = range(4)
 STATUS = {"same": SAME, "changed": CHANGED, "removed": REMOVED, "added": ADDED}
 SIGNS = ("", "~", "−", "+")
-NARROWEST, WIDEST = 76, 300
+NARROWEST = 76
+MOST_OF_GROUP = 48
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ def _trees(branches: list[Branch], status: Bytes) -> tuple[dict[str, Any], list[
                 counts[i, status[child]] += 1
             else:
                 counts[i] += counts[number[id(child)]]
-    labels = [shorten(branch.label) for branch in branches]
+    labels = [shorten(branch.label, MOST_OF_GROUP if branch.kind == GROUP else MOST_LETTERS) for branch in branches]
     chips = [sum(width(sign, small=True) + 12 for sign in signs(row)) for row in counts.tolist()]
     columns = {
         "kind": np.array([branch.kind for branch in branches], np.uint8),
@@ -186,7 +187,7 @@ def _widths(folded: list[int], infos: list[NodeInfo], marks: list[str]) -> Ints:
         return seen[op_type, mark]
 
     leaves = [leaf(info.op_type, mark) for info, mark in zip(infos, marks)]
-    return np.array([_even(min(max(w, NARROWEST), WIDEST)) for w in itertools.chain(folded, leaves)], np.int32)
+    return np.array([_even(max(w, NARROWEST)) for w in itertools.chain(folded, leaves)], np.int32)
 
 
 def _even(number: int) -> int:

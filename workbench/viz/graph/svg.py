@@ -79,6 +79,7 @@ def _parts(shown: Picture) -> Iterator[str]:
             depth[frame] = depth[int(shown.scene.parent[frame])] + 1
             yield _frame(shown, frame, depth[frame])
     yield from (_line(piece) for piece in shown.layout.pieces)
+    yield from (_frame_name(shown, frame, at) for frame, at in depth.items() if frame)
     for box in shown.layout.folded.boxes:
         yield _box(shown, box)
     if not frames[0]:
@@ -87,13 +88,22 @@ def _parts(shown: Picture) -> Iterator[str]:
 
 def _frame(shown: Picture, frame: int, depth: int) -> str:
     laid, drawn = shown.layout, shown.scene
-    x, y, w, h = laid.x[frame], laid.y[frame], laid.w[frame], laid.h[frame]
     group = drawn.kind[frame] == GROUP
     edge, dash = (GROUP_EDGE, ' stroke-dasharray="2 3"') if group else (FRAME_EDGE, "")
     return (
-        f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="8" fill="{FRAMES[depth % 2]}" stroke="{edge}"{dash}/>'
-        f'<text x="{x + 12}" y="{y + 18}" font-weight="bold" fill="{QUIET}">{_text(drawn.label[frame])}</text>'
-        f"{_chips(drawn.signs(frame), x + w - 10, y + 18)}"
+        f'<rect x="{laid.x[frame]}" y="{laid.y[frame]}" width="{laid.w[frame]}" height="{laid.h[frame]}" rx="8" '
+        f'fill="{FRAMES[depth % 2]}" stroke="{edge}"{dash}/>'
+    )
+
+
+def _frame_name(shown: Picture, frame: int, depth: int) -> str:
+    """Over the lines that pass there, on a rim of the frame's own colour."""
+    laid, drawn = shown.layout, shown.scene
+    x, y = laid.x[frame], laid.y[frame] + 18
+    return (
+        f'<text x="{x + 12}" y="{y}" font-weight="bold" fill="{QUIET}" stroke="{FRAMES[depth % 2]}" stroke-width="4" '
+        f'stroke-linejoin="round" paint-order="stroke">{_text(drawn.label[frame])}</text>'
+        f"{_chips(drawn.signs(frame), x + laid.w[frame] - 10, y)}"
     )
 
 

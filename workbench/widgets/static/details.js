@@ -35,7 +35,7 @@ function ofTree(view, id) {
 
 function ofLeaf(view, leaf) {
   const { scene } = view;
-  const told = scene.details(leaf);
+  const told = scene.told(leaf);
   const status = scene.status[leaf];
   const name = scene.text("name", leaf);
   const { before, after } = view.neighbours(leaf);
@@ -46,7 +46,7 @@ function ofLeaf(view, leaf) {
       told.graph ? ` (${shorten(told.graph)})` : "", told.was ? [", was ", h("code", {}, shorten(told.was, 120))] : ""),
     ...story(view, leaf, told),
     ...changes(told.changes, "Changed"),
-    ...section("Makes", told.outputs.map((value, i) => item(h("code", {}, shorten(value, 80)), told.types[i] ? ` ${shorten(told.types[i], 80)}` : ""))),
+    ...section("Makes", told.outputs.map((value, i) => item(h("code", {}, shorten(value, 80)), (told.types[i] ?? "?") !== "?" ? ` ${shorten(told.types[i], 80)}` : ""))),
     ...section("Reads", told.inputs.map((value) => item(h("code", {}, shorten(value, 80) || "nothing")))),
     ...section("Attributes", told.attributes.map(([key, value]) => item(`${shorten(key)} = `, h("code", { title: shorten(value, 400) }, shorten(value, 120))))),
     ...links(view, "Reads from", before),
@@ -108,7 +108,7 @@ function row(view, leaf) {
   const group = scene.group[leaf];
   const name = shorten(scene.text("name", leaf), 60);
   const link = h("button", { class: "wb-link", onclick: () => view.select(leaf + scene.trees, true) }, name || "unnamed");
-  const why = group >= 0 ? scene.text("rules", group) : (scene.details(leaf).changes ?? []).map(([what, where]) => `${what} ${where}`).join(", ");
+  const why = group >= 0 ? scene.text("rules", group) : (scene.told(leaf).changes ?? []).map(([what, where]) => `${what} ${where}`).join(", ");
   return h("tr", {}, [`${SIGNS[status]} ${WORDS[status]}`, scene.text("op", leaf), link, shorten(why)].map((cell) => h("td", {}, cell)));
 }
 

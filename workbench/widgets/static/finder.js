@@ -16,7 +16,7 @@ export function stopsOf(scene) {
     const { before, after } = JSON.parse(scene.text("groups", scene.group[leaf]));
     stops.push(after.at(-1) ?? before[0]);
   }
-  return stops;
+  return stops.sort((a, b) => a - b);
 }
 
 export function rulesOf(scene) {
@@ -33,7 +33,7 @@ export function matches(scene, { rule, op, statuses, text }) {
   for (let leaf = 0; leaf < scene.leaves; leaf++) {
     if (statuses.size && !statuses.has(scene.status[leaf])) continue;
     if (rule && !hasRule(scene, leaf, rule)) continue;
-    if (op && ![scene.text("op", leaf), scene.details(leaf).op].includes(op)) continue;
+    if (op && ![scene.text("op", leaf), scene.told(leaf).op].includes(op)) continue;
     if (text && !haystack(scene, leaf).includes(wanted)) continue;
     hits.push(leaf);
   }

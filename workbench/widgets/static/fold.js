@@ -22,7 +22,7 @@ export function sceneOf(columns) {
   s.named = (id) => (id < s.trees ? s.text("tree_label", id) : s.text("name", id - s.trees));
   s.count = (tree, status) => s.counts[4 * tree + status];
   s.statusOf = (id) => (id < s.trees ? treeStatus(s, id) : s.status[id - s.trees]);
-  s.details = (leaf) => JSON.parse(s.text("details", leaf));
+  s.told = (leaf) => JSON.parse(s.text("details", leaf));
   return s;
 }
 

@@ -46,7 +46,7 @@ class GraphDiff {
     this.ctx = this.canvas.getContext("2d", { alpha: false });
     this.map = minimapOf(this, undo);
     this.tip = h("div", { class: "wb-tip", hidden: true });
-    this.paneNames = h("div", { class: "wb-panes", "aria-hidden": "true" }, this.facts.labels.map((label) => h("span", {}, shorten(label))));
+    this.paneNames = h("div", { class: "wb-panes", "aria-hidden": "true" }, this.facts.labels.map((label) => h("span", {}, h("b", {}, shorten(label)))));
     this.details = h("div", { class: "wb-details", role: "region", "aria-label": "Details", tabindex: "0" });
     this.line = status();
     this.bar = bar(this, {

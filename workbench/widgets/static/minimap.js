@@ -6,7 +6,7 @@ const [WIDE, HIGH] = [132, 168];
 
 export function minimapOf(view, undo) {
   const canvas = h("canvas", { class: "wb-minimap", "aria-hidden": "true", width: WIDE * 2, height: HIGH * 2 });
-  const ctx = canvas.getContext("2d");
+  const ctx = canvas.getContext("2d", { willReadFrequently: true });
   let picture = null;
   const scale = () => Math.min(WIDE / view.laid.w[0], HIGH / view.laid.h[0]);
 

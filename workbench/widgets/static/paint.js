@@ -19,6 +19,7 @@ export function paint(ctx, view, pane) {
   const seen = { x0: -tx / k, x1: (pane.width - tx) / k, y0: -ty / k, y1: (pane.height - ty) / k, hideStatus, hideSides };
   frames(ctx, view, seen);
   lines(ctx, view, seen);
+  if (k > READABLE) heads(ctx, view, seen);
   boxes(ctx, view, seen);
   ctx.restore();
 }
@@ -48,11 +49,22 @@ function frames(ctx, view, seen) {
     ctx.strokeStyle = frame === view.selected ? theme.accent : group ? theme.quiet : theme.frameEdge;
     ctx.stroke();
     ctx.setLineDash([]);
-    if (camera.k < READABLE) continue;
+  }
+}
+
+// Names of frames, over the lines that pass there.
+function heads(ctx, view, seen) {
+  const { scene, laid, theme } = view;
+  for (const [frame, depth] of laid.depth) {
+    if (!frame || !within(laid, frame, seen) || scene.statusOf(frame) === seen.hideStatus) continue;
+    const [x, y] = [laid.x[frame], laid.y[frame] + HEAD / 2 + 4];
     ctx.font = `600 12px ${theme.font}`;
+    ctx.strokeStyle = theme.frames[depth % 2];
+    ctx.lineWidth = 4;
+    ctx.strokeText(`▾ ${scene.label(frame)}`, x + 12, y);
     ctx.fillStyle = theme.quiet;
-    ctx.fillText(`▾ ${scene.label(frame)}`, x[frame] + 12, y[frame] + HEAD / 2 + 4);
-    chips(ctx, view, frame, x[frame] + w[frame] - 10, y[frame] + HEAD / 2 + 4, seen);
+    ctx.fillText(`▾ ${scene.label(frame)}`, x + 12, y);
+    chips(ctx, view, frame, x + laid.w[frame] - 10, y, seen);
   }
 }
 
@@ -72,7 +84,7 @@ function chips(ctx, view, tree, right, y, seen) {
 
 function lines(ctx, view, seen) {
   const paths = new Map();
-  const heads = new Map();
+  const arrows = new Map();
   const { pieces } = view.laid;
   const { k } = view.camera;
   for (let i = 0; i < pieces.length; i += FIELDS) {
@@ -83,10 +95,10 @@ function lines(ctx, view, seen) {
     const style = view.traced?.has(i) ? -1 : sides === FIRST || sides === SECOND ? sides : 1;
     if (!paths.has(style)) {
       paths.set(style, new Path2D());
-      heads.set(style, new Path2D());
+      arrows.set(style, new Path2D());
     }
     trail(paths.get(style), pieces, i, k);
-    if (pieces[i + 8] && k > READABLE) arrowHead(heads.get(style), x2, y4);
+    if (pieces[i + 8] && k > READABLE) arrowHead(arrows.get(style), x2, y4);
   }
   for (const style of [1, FIRST, SECOND, -1]) {
     if (!paths.has(style)) continue;
@@ -96,7 +108,7 @@ function lines(ctx, view, seen) {
     ctx.strokeStyle = ctx.fillStyle = style < 0 ? view.theme.accent : view.theme.line[style];
     ctx.stroke(paths.get(style));
     ctx.setLineDash([]);
-    ctx.fill(heads.get(style));
+    ctx.fill(arrows.get(style));
   }
   ctx.globalAlpha = 1;
 }
@@ -149,7 +161,7 @@ function boxes(ctx, view, seen) {
   }
   ctx.globalAlpha = 1;
   const id = view.selected;
-  if (id >= 0 && w[id] >= 0 && !laid.folded.children.has(id)) halo(ctx, view, id, 3);
+  if (id >= 0 && w[id] >= 0 && scene.statusOf(id) !== seen.hideStatus && !laid.folded.children.has(id)) halo(ctx, view, id, 3);
 }
 
 function halo(ctx, view, id, width) {
