@@ -20,6 +20,7 @@ TEXTS = {
 }  # fmt: skip
 NUMBERS = ("kind", "counts", "head", "parent", "first", "width", "status", "group", "source", "target", "side")
 
+
 class GraphDiffView(View):
     """A ``GraphDiff`` as a picture that is folded, searched, filtered and read.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 
 from workbench.viz.graph.look import picture
 from workbench.viz.graph.png import draw as draw_png

@@ -11,12 +11,11 @@ from collections.abc import Collection
 
 from workbench.viz.graph.fold import FIRST, SECOND, Folded, fold
 from workbench.viz.graph.place import Item, Joint, order, place
-from workbench.viz.graph.rows import Lifted, Rows, rows
+from workbench.viz.graph.rows import Rows, rows
 from workbench.viz.graph.scene import ADDED, REMOVED, Scene
 
 BOX, HEAD, PAD, ROW_GAP, PORT_GAP, MARGIN = 40, 28, 16, 30, 10, 24
 POINT = 8  # width of a point on a line
-FIELDS = 9  # numbers of one piece of a line
 
 
 @dataclasses.dataclass
@@ -52,6 +51,8 @@ def layout(scene: Scene, expanded: Collection[int]) -> Layout:
     for frame in reversed(folded.children):
         inside[frame] = _Frame(scene, folded, found, segments[frame], frame, inside)
     _settle(made, inside, 0, 0, 0)
+    cut = {pair for frame in inside.values() for pair in frame.cut}
+    made.far = [far or (a, b) in cut for (a, b, _), far in zip(folded.edges, made.far)]
     return made
 
 
@@ -99,6 +100,7 @@ class _Frame:
         self._draw_nets(segments)
         order(self.rows)
         place(self.rows)
+        self.cut = [(source, b.id) for _, b, source, _ in self.links if _is_cut(b)]
         self._measure(frame)
 
     def _add(self, box: int, row: int, width: int, lean: int) -> Item:
@@ -208,8 +210,10 @@ class _Frame:
         return self.inside[item.id].h if item.id in self.inside else BOX
 
     def pieces(self) -> list[list[int]]:
-        """The lines from this frame's own corner."""
-        return [self._piece(*link) for link in self.links]
+        """The lines from this frame's own corner. One to a box in a lower line of a wrapped row would run across the
+        boxes above and look like theirs: it is a badge instead.
+        """
+        return [self._piece(*link) for link in self.links if not _is_cut(link[1])]
 
     def _piece(self, a: Item, b: Item, source: int, sides: int) -> list[int]:
         x1 = a.x + self._port(a, source, down=True)
@@ -226,6 +230,10 @@ class _Frame:
         return [x1, y1, y2, x2, y3, y4, source, sides, 1 if b.id >= 0 and b.id not in self.inside else 0]
 
 
+def _is_cut(item: Item) -> bool:
+    return item.id >= 0 and item.line > 0
+
+
 def _settle(made: Layout, inside: dict[int, _Frame], frame: int, left: int, top: int) -> None:
     """From places in each frame to places in the picture."""
     here = inside[frame]
@@ -238,6 +246,3 @@ def _settle(made: Layout, inside: dict[int, _Frame], frame: int, left: int, top:
             _settle(made, inside, box, x, y)
         else:
             made.x[box], made.y[box], made.w[box], made.h[box] = x, y, item.width, BOX
-
-
-__all__ = ["FIELDS", "Layout", "Lifted", "layout"]

@@ -11,8 +11,11 @@ from workbench.viz.graph.layout import Layout, layout
 from workbench.viz.graph.scene import ADDED, CHANGED, REMOVED, SAME, SIGNS, Scene, scene
 from workbench.viz.graph.words import shorten
 
-MOST_BOXES = 40
-"""A picture in a page is read, not walked through: fewer boxes than the view opens with."""
+MOST_BOXES = (40, 32, 24, 16)
+HIGHEST = 1_600
+"""A picture in a page is read, not walked through: fewer boxes than the view opens with, and fewer still where it
+would be higher than two screens.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,16 +56,25 @@ class Picture:
     read: dict[int, list[str]]
 
 
-def picture(diff: Any, most: int = MOST_BOXES) -> Picture:
+def picture(diff: Any) -> Picture:
     """Lay a diff out for a page."""
     drawn = scene(diff)
-    laid = layout(drawn, unfolded_at_first(drawn, most))
+    laid = _laid(drawn)
     counts = dict(zip(range(4), drawn.counts[:4].tolist()))
     first, second = (shorten(label, 40) for label in diff.labels)
     words = ", ".join(f"{counts[status]:,} {word}" for status, word in LEGEND)
     legend = tuple((status, f"{SIGNS[status]} {counts[status]:,} {word}".strip()) for status, word in LEGEND)
     reads, read = _far(drawn, laid)
     return Picture(drawn, laid, f"{first} → {second}", f"{first} → {second}: {words}", legend, reads, read)
+
+
+def _laid(drawn: Scene) -> Layout:
+    """The one with most boxes that is not too high, or the one with fewest."""
+    for most in MOST_BOXES:
+        laid = layout(drawn, unfolded_at_first(drawn, most))
+        if laid.size[1] <= HIGHEST:
+            break
+    return laid
 
 
 def _far(drawn: Scene, laid: Layout) -> tuple[dict[int, list[str]], dict[int, list[str]]]:

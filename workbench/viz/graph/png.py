@@ -38,6 +38,7 @@ def draw(shown: Picture) -> Figure:
     wide, high = max(across, NARROWEST), down + TOP
     with style():
         figure = canvas(wide / CSS_DPI, high / CSS_DPI)
+        figure.set_layout_engine("none")  # everything has its place already
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         shift = (wide - across) // 2

@@ -127,7 +127,7 @@ def _trees(branches: list[Branch], status: Bytes) -> tuple[dict[str, Any], list[
         "head": np.array([_even(34 + width(text) + chip) for text, chip in zip(labels, chips)], np.int32),
     }
     notes = [width(note, small=True) for note in columns["note"]]
-    return columns, [34 + max(width(label), note + 8 + chip) for label, note, chip in zip(labels, notes, chips)]
+    return columns, [50 + max(width(label), note + 8 + chip) for label, note, chip in zip(labels, notes, chips)]
 
 
 def _note(branch: Branch, nodes: int) -> str:

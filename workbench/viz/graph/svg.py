@@ -139,7 +139,9 @@ def _box(shown: Picture, box: int) -> str:
     behind = ""
     if box < drawn.trees:
         signs = drawn.signs(box)
-        behind = f'<rect x="{x + 4}" y="{y + 4}" width="{w}" height="{h}" rx="5" fill="{look.fill}" stroke="{look.edge}"/>'
+        behind = (
+            f'<rect x="{x + 4}" y="{y + 4}" width="{w}" height="{h}" rx="5" fill="{look.fill}" stroke="{look.edge}"/>'
+        )
         label, note = f"▸ {drawn.label[box]}", drawn.note[box]
     else:
         signs, label, note = [], drawn.op[box - drawn.trees], drawn.mark[box - drawn.trees]

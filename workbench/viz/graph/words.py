@@ -6,6 +6,7 @@ import unicodedata
 
 _NARROW = set("iljI.,:;'|! ")
 _WIDE = set("mwMWQOGDHNU@%&+−~→…▸")
+_CAPITALS = set("ABCEFKLPRSTVXYZ")
 MOST_LETTERS = 32
 
 
@@ -28,5 +29,11 @@ def shorten(text: str, most: int = MOST_LETTERS) -> str:
 
 def width(text: str, small: bool = False) -> int:
     """Pixels of a text at 12 px bold, or 11 px; what DejaVu Sans needs, which is wider than most."""
-    tenths = sum(46 if c in _NARROW else 108 if c in _WIDE else 82 if ord(c) < 0x2000 else 130 for c in text)
+    tenths = sum(map(_tenths, text))
     return -(-tenths * (8 if small else 10) // 100)
+
+
+def _tenths(letter: str) -> int:
+    if letter in _NARROW:
+        return 46
+    return 108 if letter in _WIDE else 94 if letter in _CAPITALS else 82 if ord(letter) < 0x2000 else 130

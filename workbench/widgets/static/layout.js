@@ -20,6 +20,8 @@ export function layout(scene, expanded) {
     inside.set(frame, new Frame(scene, folded, found, segments.get(frame), frame, inside));
   }
   settle(made, inside, 0, 0, 0);
+  const cut = new Set([...inside.values()].flatMap((frame) => frame.cut));
+  if (cut.size) made.far = made.far.map((far, i) => far || cut.has(folded.edges[i].slice(0, 2).join()));
   made.pieces = Int32Array.from(made.pieces);
   return made;
 }
@@ -57,6 +59,7 @@ class Frame {
     for (const [source, net] of nets) this.drawNet(source, net);
     order(this.rows);
     place(this.rows);
+    this.cut = this.links.filter(isCut).map(([, b, source]) => `${source},${b.id}`);
     this.measure(frame);
   }
 
@@ -159,13 +162,18 @@ function leanOf(scene, child) {
   return status === ADDED ? 1 : status === REMOVED ? -1 : SAME;
 }
 
+// A line to a box in a lower line of a wrapped row would run across the boxes above: a badge instead.
+function isCut([, b]) {
+  return b.id >= 0 && b.line > 0;
+}
+
 function settle(made, inside, frame, left, top) {
   const here = inside.get(frame);
   made.x[frame] = left;
   made.y[frame] = top;
   made.w[frame] = here.w;
   made.h[frame] = here.h;
-  for (const link of here.links) made.pieces.push(...here.piece(link, left, top));
+  for (const link of here.links) if (!isCut(link)) made.pieces.push(...here.piece(link, left, top));
   for (const [box, item] of here.items) {
     const x = left + item.x - item.width / 2;
     const y = top + here.lines[item.row][item.line];
