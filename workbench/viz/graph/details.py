@@ -16,7 +16,7 @@ def of_entry(entry: Entry, before: NodeInfo | None, after: NodeInfo | None) -> s
     """Everything about a node as JSON: as it is in the second graph, or in the first where it is gone."""
     info = after or before
     assert info is not None
-    told: dict[str, Any] = {"op": info.op, "scope": info.scope, "graph": info.graph}
+    told: dict[str, Any] = {"op": cut(info.op), "scope": cut(info.scope), "graph": cut(info.graph)}
     told["inputs"], told["outputs"] = _texts(info.inputs), _texts(info.outputs)
     told["types"] = _texts(info.types)
     told["attributes"] = [[cut(name), cut(value)] for name, value in info.attributes[:MOST_THINGS]]

@@ -117,16 +117,17 @@ def _trees(branches: list[Branch], status: Bytes) -> tuple[dict[str, Any], list[
                 counts[i] += counts[number[id(child)]]
     labels = [shorten(branch.label, MOST_OF_GROUP if branch.kind == GROUP else MOST_LETTERS) for branch in branches]
     chips = [sum(width(sign, small=True) + 12 for sign in signs(row)) for row in counts.tolist()]
+    remarks = [_note(branch, total) for branch, total in zip(branches, counts.sum(axis=1).tolist())]
     columns = {
         "kind": np.array([branch.kind for branch in branches], np.uint8),
         "label": labels,
-        "note": [_note(branch, total) for branch, total in zip(branches, counts.sum(axis=1).tolist())],
+        "note": remarks,
         "path": [branch.path for branch in branches],
         "tree_scope": [branch.scope for branch in branches],
         "counts": counts.reshape(-1),
         "head": np.array([_even(34 + width(text) + chip) for text, chip in zip(labels, chips)], np.int32),
     }
-    notes = [width(note, small=True) for note in columns["note"]]
+    notes = [width(note, small=True) for note in remarks]
     return columns, [50 + max(width(label), note + 8 + chip) for label, note, chip in zip(labels, notes, chips)]
 
 

@@ -25,7 +25,8 @@ for (const file of process.argv.slice(3)) {
   const made = layout(sceneOf(columns), new Set(expanded));
   const pieces = [];
   for (let i = 0; i < made.pieces.length; i += FIELDS) pieces.push([...made.pieces.subarray(i, i + FIELDS)]);
-  const boxes = [...made.x.keys()].filter((i) => made.w[i] >= 0).map((i) => [i, made.x[i], made.y[i], made.w[i], made.h[i]]);
+  const seen = [...made.x.keys()].filter((i) => made.w[i] >= 0);
+  const boxes = seen.map((i) => [i, made.x[i], made.y[i], made.w[i], made.h[i]]);
   found[file] = { boxes, pieces, edges: made.folded.edges, far: made.far.map(Number) };
 }
 console.log(JSON.stringify(found));
