@@ -91,7 +91,8 @@ class Group:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LayerRun:
-    """Layers that differ in the same way: ``prefix`` ``model.layers``, ``indices`` (1, 2, ... 29)."""
+    """Layers that differ in the same way: ``prefix`` ``model.layers``, ``indices`` (1, 2, ... 29), alike but for
+    names."""
 
     prefix: str
     indices: tuple[int, ...]

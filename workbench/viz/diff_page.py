@@ -1,0 +1,30 @@
+"""A graph diff as one HTML page that opens anywhere, offline."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.analysis.markup import escape, table
+from workbench.viz.figure import write_atomic
+from workbench.viz.page import page, wide
+
+if TYPE_CHECKING:
+    from workbench.analysis.diff import GraphDiff
+
+
+def save_html(diff: GraphDiff, path: str | os.PathLike[str]) -> Path:
+    """Write the page in one step: it is there whole, or what was there before is."""
+    return write_atomic(path, to_html(diff).encode("utf-8"))
+
+
+def to_html(diff: GraphDiff) -> str:
+    """The document that :func:`save_html` writes."""
+    frame = diff.to_frame()
+    rows = frame.to_numpy().tolist()
+    sections = [
+        ("Summary", wide(diff.summary()._repr_html_())),
+        ("Nodes", wide(table(list(frame.columns), rows, empty="Every node is in both graphs and the same."))),
+    ]
+    return page(f"{diff.labels[0]} against {diff.labels[1]}", f'<p class="verdict">{escape(repr(diff))}</p>', sections)
