@@ -106,7 +106,8 @@ class Comparison(Mapping[str, "Package"]):
         """Which rule changed what in which part of the model, by execution provider; layers that went alike fold."""
         from workbench.analysis.rule_counts import rule_matrix
 
-        return rule_matrix({name: (_only(package.generic), package.model) for name, package in self.items()})
+        generics = {name: next(iter(package.generic.values()), self.generic) for name, package in self.items()}
+        return rule_matrix({name: (generics[name], package.model) for name, package in self.items()})
 
     def widget(self, parity: ParityReport | None = None) -> EpCompare:
         """The summary to look into, in a notebook: each cell opens the view behind it."""

@@ -104,7 +104,8 @@ def test_hostile_texts_are_inert_and_readable(opened: Opened, tmp_path: Path) ->
     page = opened.open(path)
     assert page.locator(".wb-view").count() == 2
     page.locator(".wb-matrix td").first.click()
-    assert ATTACK in page.locator(".wb-matrix-details").inner_text()
+    said = page.locator(".wb-matrix-details li").inner_text()
+    assert ATTACK in said and len(said) == 400, "the head and the tail of a sentence with a name of 10 kB"
     assert page.locator(".wb-ops tbody th", has_text="</script>").count() == 1
     assert page.evaluate("window.hit") is None
     assert page.locator(".wb-view img, .wb-view script").count() == 0

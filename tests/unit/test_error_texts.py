@@ -5,6 +5,7 @@ Each row reads as the person would meet it. The parts of a text are given in the
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -22,6 +23,7 @@ from workbench import errors
 from workbench.config import builtin
 from workbench.package import load
 from workbench.runtime.feeds import Feeds
+from workbench.widgets import OpHistogram, link
 
 # --- names ---------------------------------------------------------------------------------------------------------
 row("model name", errors.UnknownNameError, "Unknown model 'smolm2-135m'", "Did you mean 'smollm2-135m'?", "Known:",
@@ -48,6 +50,25 @@ row("padding", errors.UnknownNameError, "Unknown padding 'left'", "Known: any, r
 row("model_type", errors.UnknownNameError, "Unknown model_type 'lama'", "Did you mean 'llama'?", "build_from_module")(
     lambda path: skeleton(model_type="lama")
 )
+
+
+def compared() -> workbench.Comparison:
+    return workbench.compare(HF, execution_providers=["cpu"], load_weights=False)
+
+
+row("base of operator bars", errors.UnknownNameError, "Unknown graph 'cuad'", "Known: cpu, generic")(
+    lambda path: OpHistogram(compared(), base="cuad")
+)
+row("mode of operator bars", errors.UnknownNameError, "Unknown mode 'pie'", "Known: counts, difference")(
+    lambda path: OpHistogram(compared(), mode="pie")
+)
+row("no view to link", errors.ArgumentError, "each of views must be a view; found Comparison")(
+    lambda path: link(OpHistogram(compared()), compared())
+)
+row("another dtype of packages", errors.UnsupportedError, "cannot be built again", "put together from packages",
+    "compare(model, ...)")(
+    lambda path: dataclasses.replace(compared(), recipe=None).in_dtype("float16")
+)  # fmt: skip
 
 # --- configs -------------------------------------------------------------------------------------------------------
 row("config without model_type", errors.ConfigError, "has no model_type", "names the architecture", "Add it")(

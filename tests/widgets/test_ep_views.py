@@ -132,6 +132,27 @@ def test_building_can_be_cancelled(made: Comparison, monkeypatch: pytest.MonkeyP
     assert "Cancelled" in view.status.value and view.cancel_button.disabled
 
 
+def test_the_last_dtype_chosen_is_the_one_that_is_built(made: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choosing twice in a row blocks nobody: the first one stops, the second one waits for it in its own thread."""
+    view, reached, go_on = made.widget(), threading.Event(), threading.Event()
+    real, asked = type(made).in_dtype, []
+
+    def slow(self: Comparison, dtype: str | None, *, check: Any) -> Comparison:
+        asked.append(dtype)
+        reached.set()
+        assert go_on.wait(60)
+        return real(self, dtype, check=check)
+
+    monkeypatch.setattr(Comparison, "in_dtype", slow)
+    view.dtype_box.value = "bfloat16"
+    assert reached.wait(60)
+    view.dtype_box.value = "float16"  # returns at once: the first one still stands
+    assert asked == ["bfloat16"] and not view.cancel_button.disabled
+    go_on.set()
+    assert view.wait(60)
+    assert (asked, view.result["cpu"].dtype, view.cancel_button.disabled) == (["bfloat16", "float16"], "float16", True)
+
+
 def test_what_cannot_be_built_is_said(made: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise UnsupportedError("no kernels <i>")

@@ -97,8 +97,8 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def start(self, dtype: str) -> None:
         """Build all graphs in a dtype, in a background thread; an earlier one is told to stop first."""
         self.cancel()
-        self.wait()
-        self._job = Job(lambda job: self._guarded(job, dtype))
+        earlier = self._job
+        self._job = Job(lambda job: self._guarded(job, dtype, earlier))
         self.cancel_button.disabled = False
         self._job.start()
 
@@ -112,9 +112,12 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Wait for the background work; whether it has ended."""
         return self._job is None or self._job.wait(seconds)
 
-    def _guarded(self, job: Job, dtype: str) -> None:
+    def _guarded(self, job: Job, dtype: str, earlier: Job | None) -> None:
+        if earlier is not None:
+            earlier.wait()  # in this thread, so that nobody has to wait for it
         self.problem = ""
         try:
+            job.check()
             self._rebuild(job, dtype)
         except Cancelled:
             self._say("Cancelled; the table shows what was there before.")
@@ -124,7 +127,7 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             _log.debug("building in another dtype failed", exc_info=True)
             self._fail(f"Unexpected {type(error).__name__}: {error}")
         finally:
-            self.cancel_button.disabled = True
+            self.cancel_button.disabled = job is self._job or self.cancel_button.disabled
 
     def _rebuild(self, job: Job, dtype: str) -> None:
         if dtype == "as made":

@@ -108,8 +108,8 @@ function matrixRender({ model, el }) {
     }
     const each = here.column.run && !here.column.inside ? " in each layer" : "";
     const said = sentences(here);
-    details.replaceChildren(h("h3", {}, `${here.name}, ${here.column.name}: ${size(here.cell)} nodes${here.cell.marks.length ? each : ""}`),
-      h("ul", {}, (said.length ? said : ["This rule did nothing here"]).map((text) => h("li", {}, text))));
+    details.replaceChildren(h("h3", {}, `${shorten(here.name)}, ${shorten(here.column.name)}: ${size(here.cell)} nodes${here.cell.marks.length ? each : ""}`),
+      h("ul", {}, (said.length ? said : ["This rule did nothing here"]).map((text) => h("li", { title: text.length > 400 ? text : undefined }, shorten(text, 400)))));
   }
 
   function legend() {

@@ -43,7 +43,7 @@ function tableRender({ model, el }) {
       button.setAttribute("aria-pressed", String(on));
     }
     const cell = rows.find((one) => one.row === row)?.cells[names.indexOf(name)];
-    details.textContent = cell ? cell.facts : "Choose a cell to see what is behind its number.";
+    details.textContent = cell ? shorten(cell.facts, 600) : "Choose a cell to see what is behind its number.";
   }
 
   listen.on("_facts", draw);

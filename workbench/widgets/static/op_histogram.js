@@ -82,6 +82,7 @@ function opsRender({ model, el }) {
   const data = opsRead(model);
   const state = { sort: model.get("mode") === "difference" ? "change" : "count", search: "", fold: false, changed: false, open: new Set() };
   const base = () => Math.max(0, data.names.indexOf(model.get("base")));
+  const baseName = () => shorten(data.names[base()] ?? "", 28);
   const bar = h("div", { class: "wb-bar" });
   const table = h("table", { class: "wb-op-table", role: "grid", "aria-label": "Nodes per operator" });
   const empty = h("p", { class: "wb-quiet" });
@@ -108,8 +109,8 @@ function opsRender({ model, el }) {
 
   function say(row, column) {
     const count = row.counts[column], change = count - row.counts[base()];
-    const against = data.names.length > 1 && column !== base() ? `, ${signed(change)} against ${data.names[base()]}` : "";
-    return `${data.names[column] ? `${data.names[column]}, ` : ""}${row.op}: ${number(count)} ${count === 1 ? "node" : "nodes"}${against}`;
+    const against = data.names.length > 1 && column !== base() ? `, ${signed(change)} against ${baseName()}` : "";
+    return `${data.names[column] ? `${shorten(data.names[column])}, ` : ""}${shorten(row.op, 100)}: ${number(count)} ${count === 1 ? "node" : "nodes"}${against}`;
   }
 
   function cellOf(row, y, column, most) {
@@ -159,10 +160,10 @@ function opsRender({ model, el }) {
     empty.hidden = !nothing;
     empty.textContent = !data.rows.length ? "No operators: the graphs have no nodes."
       : state.search.trim() ? `No operator matches “${shorten(state.search.trim(), 40)}”${state.changed ? " among those that change" : ""}.`
-        : `No operator changes against ${data.names[base()]}.`;
+        : `No operator changes against ${baseName()}.`;
     const key = root.querySelector(".wb-op-key");
     key.hidden = data.names.length < 2;
-    const chips = [h("span", { class: "wb-op-chip wb-more" }), "+ more than ", h("b", {}, data.names[base()]), " ",
+    const chips = [h("span", { class: "wb-op-chip wb-more" }), "+ more than ", h("b", {}, baseName()), " ",
       h("span", { class: "wb-op-chip wb-less" }), "− fewer ", h("span", { class: "wb-op-chip" }), "as many"];
     key.replaceChildren(...chips);
   }
@@ -179,7 +180,7 @@ function opsRender({ model, el }) {
     const column = data.names.indexOf(name);
     const shown = data.drawn.filter((one) => !one.group).length;
     live.textContent = row && column >= 0 ? `Selected: ${say(row, column)}.`
-      : row ? `Selected: ${data.names.map((_, i) => say(row, i).replace(`${row.op}: `, "")).join("; ")} (${row.op}).`
+      : row ? `Selected: ${data.names.map((_, i) => say(row, i).replace(`${shorten(row.op, 100)}: `, "")).join("; ")} (${shorten(row.op, 100)}).`
         : `${state.fold ? data.drawn.filter((one) => one.group).length + " domains" : shown + " of " + data.rows.length + " operators"}.`;
   }
 
