@@ -87,10 +87,10 @@ def _diff(given: tuple[Given, Given], names: tuple[str, str], *, provenance: boo
     method: Method = "provenance" if provenance and same_origin(*sides) else "structure"
     if method == "provenance":
         seed(matcher)
-    match(matcher)
+    stand_ins = match(matcher)
     boundary = Boundary(matcher, match_weights(matcher))
     whole = uniform(_values(sides, matcher.to[0]))
-    drafts = explain(boundary, provenance=method == "provenance")
+    drafts = explain(boundary, stand_ins, provenance=method == "provenance")
     changes = graph_changes(boundary, whole, _folded(sides, matcher.to, drafts)) + _config(given)
     return _result(names, sides, boundary, whole, drafts, changes, method, start)
 

@@ -38,6 +38,8 @@ class Labels:
     """The attributes as one key."""
     types: list[Any]
     """Kind of dtype and known sizes of each output."""
+    looks: list[Any]
+    """The same; of operators that stand in for others the first output only."""
     prints: list[Print]
     weights: list[tuple[Any, ...]]
     """What an initializer is known by: content, else name, else its kind and shape."""
@@ -154,6 +156,7 @@ def _label(
         )
         if constant[index] and len(sources) == 1 and sources[0] is not None:
             grown[index] = roots[sources[0][1]] if sources[0][0] == "w" else grown[sources[0][1]]
+    types = [tuple((kind_of(v.dtype), sizes(v.shape)) for v in node.outputs) for node in side.nodes]
     return Labels(
         kinds=[(home, *op, node.overload) for home, op, node in zip(side.homes, side.ops, side.nodes)],
         families=[
@@ -162,7 +165,8 @@ def _label(
         ],
         attributes=attributes,
         settings=[frozenset(found.items()) for found in attributes],
-        types=[tuple((kind_of(v.dtype), sizes(v.shape)) for v in node.outputs) for node in side.nodes],
+        types=types,
+        looks=[found[:1] if op[1] in FAMILY else found for op, found in zip(side.ops, types)],
         prints=prints,
         weights=weights,
         inputs=inputs,

@@ -54,7 +54,7 @@ def _kind(matcher: Matcher, number: int, i: int) -> Any:
 def _whole(matcher: Matcher, number: int) -> Key:
     scopes, labels = matcher.scopes[number], matcher.labels[number]
     return lambda i: (
-        _kind(matcher, number, i), labels.settings[i], labels.types[i], labels.before[i], labels.after[i],
+        _kind(matcher, number, i), labels.settings[i], labels.looks[i], labels.before[i], labels.after[i],
         scopes[i], _near(matcher, number, i),
     )  # fmt: skip
 
@@ -63,7 +63,7 @@ def _anywhere(matcher: Matcher, number: int) -> Key:
     """Without the module's name, which another builder gives differently."""
     labels = matcher.labels[number]
     return lambda i: (
-        _kind(matcher, number, i), labels.settings[i], labels.types[i], labels.before[i], labels.after[i],
+        _kind(matcher, number, i), labels.settings[i], labels.looks[i], labels.before[i], labels.after[i],
         _near(matcher, number, i),
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def _anywhere(matcher: Matcher, number: int) -> Key:
 def _in_scope(matcher: Matcher, number: int) -> Key:
     scopes, labels = matcher.scopes[number], matcher.labels[number]
     return lambda i: (
-        _kind(matcher, number, i), labels.types[i], scopes[i] or (labels.before[i], labels.after[i]),
+        _kind(matcher, number, i), labels.looks[i], scopes[i] or (labels.before[i], labels.after[i]),
         _near(matcher, number, i),
     )  # fmt: skip
 
@@ -79,24 +79,24 @@ def _in_scope(matcher: Matcher, number: int) -> Key:
 def _after(matcher: Matcher, number: int) -> Key:
     """By what a node depends on: what depends on it is finer where an operator was taken apart."""
     labels = matcher.labels[number]
-    return lambda i: (_kind(matcher, number, i), labels.types[i], labels.before[i], _near(matcher, number, i))
+    return lambda i: (_kind(matcher, number, i), labels.looks[i], labels.before[i], _near(matcher, number, i))
 
 
 def _before(matcher: Matcher, number: int) -> Key:
     labels = matcher.labels[number]
-    return lambda i: (_kind(matcher, number, i), labels.types[i], labels.after[i], _near(matcher, number, i))
+    return lambda i: (_kind(matcher, number, i), labels.looks[i], labels.after[i], _near(matcher, number, i))
 
 
 def _place(matcher: Matcher, number: int) -> Key:
     scopes, labels = matcher.scopes[number], matcher.labels[number]
     return lambda i: (
-        _kind(matcher, number, i), labels.types[i], labels.before[i], labels.after[i], scopes[i]
+        _kind(matcher, number, i), labels.looks[i], labels.before[i], labels.after[i], scopes[i]
     )  # fmt: skip
 
 
 def _rough(matcher: Matcher, number: int) -> Key:
     scopes, labels = matcher.scopes[number], matcher.labels[number]
-    return lambda i: (_kind(matcher, number, i), labels.types[i], scopes[i] or labels.before[i])
+    return lambda i: (_kind(matcher, number, i), labels.looks[i], scopes[i] or labels.before[i])
 
 
 _LEVELS = (_whole, _anywhere, _in_scope, _after, _before, _place, _rough)
@@ -119,7 +119,5 @@ def _near(matcher: Matcher, number: int, i: int) -> Any:
         return (who(s[1]), s[2]) if s[0] == "n" else s[0]
 
     before = tuple(map(source, side.sources[i]))
-    after = frozenset(
-        (who(r), -1 if side.ops[r][1].startswith("Skip") else p, o) for r, p, o in side.readers[i]
-    )
+    after = frozenset((who(r), -1 if side.ops[r][1].startswith("Skip") else p, o) for r, p, o in side.readers[i])
     return before, after
