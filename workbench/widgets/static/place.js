@@ -4,7 +4,7 @@ const UNIT = 64;
 const LEAN = 48;
 const GAP = 18;
 const THIN_GAP = 8;
-const WRAP = 1500;
+const [WRAP, MANY] = [1500, 7];
 
 // Something in a row: a box, or a point (id -1) where a line passes. above, below: [[item, shift]]
 export function newItem(id, row, width, lean) {
@@ -52,6 +52,7 @@ const BELOW = (item) => item.below;
 const AROUND = (item) => [...item.above, ...item.below];
 
 function wrapRow(row) {
+  if (row.filter((item) => item.id >= 0).length < MANY) return [row];
   const lines = [[]];
   let width = 0;
   for (const item of row) {
@@ -86,7 +87,7 @@ function approach(line, [points, boxes]) {
   const blocks = [];
   line.forEach((item, i) => {
     const near = item.id < 0 ? points(item) : boxes(item);
-    const weight = 1 + near.length * (item.id < 0 ? 8 : 1);
+    const weight = 1 + near.length;
     blocks.push({ weight, total: weight * (wishOf(item, near) - steps[i]), length: 1 });
     while (blocks.length > 1 && spot(blocks.at(-2)) > spot(blocks.at(-1))) {
       const last = blocks.pop();
