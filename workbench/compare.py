@@ -171,8 +171,8 @@ class Comparison(Mapping[str, "Package"]):
         return run_parity(self, _texts(prompts), feeds, seed=seed, settings=settings)
 
     def save_html(self, path: str | Path, *, parity: ParityReport | None = None) -> Path:
-        """One self-contained HTML page of everything above."""
-        from workbench.viz.report import save_html
+        """One self-contained HTML page of everything above, with the graphs to walk through; no kernel, no network."""
+        from workbench.widgets.comparison_report import save_html
 
         return save_html(self, path, parity=parity)
 

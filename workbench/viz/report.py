@@ -4,9 +4,7 @@ integration.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
@@ -14,10 +12,8 @@ import onnx_ir as ir
 from workbench.analysis.markup import escape, plural, table
 from workbench.analysis.misses import MissTable, fold_names
 from workbench.analysis.tables import FusionTable, OpTable
-from workbench.errors import wrong_type
 from workbench.types import dtype_word
-from workbench.viz.figure import write_atomic
-from workbench.viz.page import image, page, wide
+from workbench.viz.page import image, wide
 
 if TYPE_CHECKING:
     from workbench.analysis.parity_report import ParityReport
@@ -25,28 +21,15 @@ if TYPE_CHECKING:
 GENERIC = "generic"
 
 
-def save_html(comparison: Any, path: str | os.PathLike[str], *, parity: ParityReport | None = None) -> Path:
-    """Write the whole comparison to one self-contained HTML file, in one step.
-
-    Args:
-        comparison: what ``compare`` returns.
-        path: of the file; its folder has to exist.
-        parity: what ``comparison.parity(...)`` returned; without it the report says that nothing was run.
-
-    Raises:
-        SaveError: the folder is missing, full or not writable.
-    """
-    if not isinstance(path, str | os.PathLike):
-        raise wrong_type("path", path, "the name of a file")
-    if parity is not None and not hasattr(parity, "conclusion"):
-        raise wrong_type("parity", parity, "what comparison.parity() returned")
-    return write_atomic(path, to_html(comparison, parity=parity).encode("utf-8"))
+def head(comparison: Any, parity: ParityReport | None) -> tuple[str, str]:
+    """Title and introduction of a comparison's page: the verdict and the sizes."""
+    return f"{_name(comparison)}: one model side by side", _intro(comparison.ops(), parity)
 
 
-def to_html(comparison: Any, *, parity: ParityReport | None = None) -> str:
-    """The document that :func:`save_html` writes."""
+def sections(comparison: Any, parity: ParityReport | None = None) -> list[tuple[str, str]]:
+    """Heading and HTML of everything there is to say of a comparison."""
     ops, fusions, misses = comparison.ops(), comparison.fusions(), comparison.misses()
-    sections = [
+    return [
         ("Execution providers", _providers(comparison, fusions, ops)),
         ("Operators", _operators(ops)),
         ("Fusions", _fusions(fusions)),
@@ -54,7 +37,6 @@ def to_html(comparison: Any, *, parity: ParityReport | None = None) -> str:
         ("Parity", _parity(parity)),
         ("How this was made", _context(parity)),
     ]
-    return page(f"{_name(comparison)}: one model side by side", _intro(ops, parity), sections)
 
 
 def _name(comparison: Any) -> str:

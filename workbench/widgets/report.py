@@ -28,14 +28,14 @@ class Model {
   save_changes() {}
   send() {}
 }
-function start(id, view) {
+globalThis.epWorkbench ??= { views: {}, start(id, name) {
   const read = (part) => document.getElementById(id + "-" + part).textContent;
   const bytes = Uint8Array.from(atob(read("blob")), (c) => c.charCodeAt(0));
   const state = Object.assign(JSON.parse(read("state")), { _blob: new DataView(bytes.buffer) });
   const el = document.getElementById(id);
   el.replaceChildren();
-  view.render({ model: new Model(state), el });
-}
+  this.views[name].render({ model: new Model(state), el });
+} };
 """
 
 
@@ -55,8 +55,12 @@ class Report:
 
     def to_html(self) -> str:
         """The document that :meth:`save_html` writes."""
-        sections = [(heading, section(part, f"view-{i}")) for i, (heading, part) in enumerate(self.parts)]
-        return page(self.title, "", sections)
+        return page(self.title, "", self.sections())
+
+    def sections(self) -> list[tuple[str, str]]:
+        """Heading and HTML of each part; the code of a kind of view comes with the first of them."""
+        known: set[str] = set()
+        return [(heading, section(part, f"view-{i}", known)) for i, (heading, part) in enumerate(self.parts)]
 
     def save_html(self, path: str | os.PathLike[str]) -> Path:
         """Write the page in one step: it is there whole, or what was there before is.
@@ -79,7 +83,7 @@ def _headed(part: Any) -> tuple[str, Any]:
     return (part.label if isinstance(part, View) else type(part).__name__), part
 
 
-def section(part: Any, identity: str) -> str:
+def section(part: Any, identity: str, known: set[str]) -> str:
     """A view alive, with its static form until its script has run; a result as it shows itself.
 
     A box of widgets names the view in it that can live without a kernel as its ``view``.
@@ -88,15 +92,22 @@ def section(part: Any, identity: str) -> str:
     if not isinstance(part, View):
         return f'<div class="wide">{static(part)}</div>'
     blob = base64.b64encode(part._blob).decode("ascii")
-    view = _name(identity)
-    script = f"{part._esm.replace('export default', f'const {view} =')}\n{SHIM}\nstart({identity!r}, {view});"
+    code = "" if part.module in known else _code(part)
+    known.add(part.module)
     return (
-        f"<style>{part._css}</style>"
+        f"{code}"
         f'<div id="{identity}">{static(part.result)}</div>'
         f'<script type="application/json" id="{identity}-state">{_json(part.state())}</script>'
         f'<script type="text/plain" id="{identity}-blob">{blob}</script>'
-        f'<script type="module">{_harmless(script)}</script>'
+        f'<script type="module">globalThis.epWorkbench.start({identity!r}, {part.module!r});</script>'
     )
+
+
+def _code(view: View) -> str:
+    """A kind of view: its style and its module, once a page."""
+    script = f"{view._esm.replace('export default', 'const epWorkbenchView =')}\n{SHIM}"
+    keep = f"globalThis.epWorkbench.views[{view.module!r}] = epWorkbenchView;"
+    return f'<style>{view._css}</style><script type="module">{_harmless(script)}\n{keep}</script>'
 
 
 def static(result: Any) -> str:
@@ -108,10 +119,6 @@ def static(result: Any) -> str:
     if "image/png" in data:
         return f'<img alt="{escape(data["text/plain"])}" src="data:image/png;base64,{data["image/png"]}">'
     return f"<pre>{escape(data['text/plain'])}</pre>"
-
-
-def _name(identity: str) -> str:
-    return identity.replace("-", "_")
 
 
 def _json(state: Any) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx import parser
 
+from workbench.analysis.diff import GraphDiff, diff
 from workbench.analysis.histogram import OpHistogram
 from workbench.analysis.misses import MissTable, miss_table
 from workbench.analysis.parity import (
@@ -22,6 +23,8 @@ from workbench.analysis.parity import (
     sample_logits,
 )
 from workbench.analysis.parity_report import ParityReport
+from workbench.analysis.rule_counts import rule_matrix
+from workbench.analysis.rule_matrix import RuleMatrix
 from workbench.analysis.tables import FusionTable, OpTable, fusion_table, op_table
 from workbench.errors import Diagnostic
 from workbench.rules.report import Miss, OptimizationReport, RuleReport
@@ -175,6 +178,14 @@ class FakeComparison(dict[str, FakePackage]):
     def misses(self) -> MissTable:
         """Misses."""
         return miss_table(REPORTS)
+
+    def matrix(self) -> RuleMatrix:
+        """Rules by layer."""
+        return rule_matrix({name: (self.generic, package.model) for name, package in self.items()})
+
+    def diff(self, name: str) -> GraphDiff:
+        """A graph against the generic one."""
+        return diff(self.generic, self[name].model, labels=("generic", name))
 
     def parity(self, prompts: object = None) -> ParityReport:
         """Parity."""
