@@ -184,6 +184,10 @@ def by_boundary(groups: Groups, stand_ins: Sequence[tuple[int, int]]) -> None:
         for y in _partners(groups, 0, [x]):
             if y not in groups.of[1]:
                 ends[x][y] = None
+    for y in groups.free(1):
+        for x in _partners(groups, 1, [y]):
+            if x not in groups.of[0]:
+                ends[x][y] = None
     for x, y in stand_ins:
         if x not in groups.of[0] and y not in groups.of[1]:
             ends[x][y] = None
@@ -254,8 +258,11 @@ def _partners(groups: Groups, number: int, nodes: Iterable[int]) -> list[int]:
     for node in nodes:
         for reader, position, _ in side.readers[node]:
             partner = to[number][reader]
-            if partner >= 0:
-                _note(found, _at(other, partner, position), to[1 - number])
+            if partner < 0:
+                continue
+            there = _at(other, partner, position)
+            for source in other.sources[partner] if there is None else (there,):  # an input less: one for several
+                _note(found, source, to[1 - number])
         for where, name, _ in side.gives[node]:
             for given, source in _gives(groups, 1 - number, where):
                 if given == _key(groups, number, where, name):
