@@ -1,7 +1,7 @@
 """The graph view in Chromium: first paint, panning and folding of large diffs.
 
-``python -m benchmarks.graph_view``. Times are taken in the page with ``performance.now()``; reading one pixel back makes
-the browser finish what it drew, so that a time holds the painting and not only the order to paint.
+``python -m benchmarks.graph_view``. Times are taken in the page with ``performance.now()``; reading one pixel back
+makes the browser finish what it drew, so that a time holds the painting and not only the order to paint.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ window.measure = {
     return performance.now() - start;
   },
   async pan(times) {
-    const send = (kind, x, y) => canvas().dispatchEvent(new PointerEvent(kind, { clientX: x, clientY: y, pointerId: 1, buttons: 1, bubbles: true }));
+    const send = (kind, clientX, clientY) =>
+      canvas().dispatchEvent(new PointerEvent(kind, { clientX, clientY, pointerId: 1, buttons: 1, bubbles: true }));
     canvas().setPointerCapture = () => 0;
     send("pointerdown", 400, 300);
     const costs = [];
@@ -73,7 +74,11 @@ window.measure = {
 };
 // When the frame began: registered once a frame before everybody else's callbacks.
 const ask = window.requestAnimationFrame.bind(window);
-window.requestAnimationFrame = (f) => ask((t) => { if (window.at !== t) { window.at = t; window.begun = performance.now(); } f(t); });
+window.requestAnimationFrame = (f) => ask((t) => {
+  if (window.at !== t) window.begun = performance.now();
+  window.at = t;
+  f(t);
+});
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 from workbench.viz.figure import CARD, CSS_DPI, INK, QUIET, Figure, canvas, style
@@ -25,6 +26,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 POINTS = 72 / CSS_DPI  # of one pixel
+DPI = 120
+
+
+class GraphFigure(Figure):
+    """A picture that is drawn each time a diff is shown: fewer dots and a faster palette than other figures have."""
+
+    def to_png(self) -> bytes:
+        """The picture as PNG; the same bytes for the same diff and the same libraries."""
+        from PIL import Image
+
+        drawn, packed = io.BytesIO(), io.BytesIO()
+        with style():
+            self.figure.savefig(drawn, format="png", dpi=DPI)
+        image = Image.open(drawn).convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        image.save(packed, "PNG", dpi=(DPI, DPI))
+        return packed.getvalue()
 
 
 def to_figure(diff: Any) -> Figure:
@@ -50,7 +67,7 @@ def draw(shown: Picture) -> Figure:
             _box(axes, shown, box)
         if not shown.layout.folded.children[0]:
             _write(axes, 24, 24, "Neither graph has a node.", 12, QUIET)
-    return Figure(figure, shown.alt)
+    return GraphFigure(figure, shown.alt)
 
 
 def _write(axes: Axes, x: float, y: float, text: str, size: float, colour: str, **options: Any) -> None:
