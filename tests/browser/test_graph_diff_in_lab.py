@@ -37,16 +37,25 @@ HISTOGRAM = """(canvas) => {
 }"""
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Iterator[Lab]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
-    home = tmp_path_factory.mktemp(f"lab-{request.param}")
-    with jupyterlab(home, repo, dark=request.param == "dark") as (root, port), sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-        yield Lab(page, root, port)
+        yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def lab(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, repo: Path, browser: Any
+) -> Iterator[Lab]:
+    home = tmp_path_factory.mktemp(f"lab-{request.param}")
+    with jupyterlab(home, repo, dark=request.param == "dark") as (root, port):
+        context = browser.new_context(viewport={"width": 1400, "height": 1000})
+        yield Lab(context.new_page(), root, port)
+        context.close()
 
 
 def keep(page: Any, name: str) -> None:
@@ -138,7 +147,7 @@ def test_fold_and_unfold(lab: Lab) -> None:
     folded = status(page)
     assert press(page, "Enter") == folded.replace("Folded", "Unfolded")
     page.get_by_role("button", name="Unfold everything").click()
-    assert status(page) == "119 boxes"
+    assert status(page) == f"{len(decoder(6).entries)} boxes"
     page.get_by_role("button", name="Fold as at first").click()
     assert int(status(page).split()[0]) < 60
 
@@ -197,7 +206,8 @@ def test_two_panes(lab: Lab, request: pytest.FixtureRequest) -> None:
     page = lab.page
     page.get_by_role("button", name="Fold as at first").click()
     page.get_by_role("button", name="Both graphs side by side").click()
-    press(page, "n")
+    while "GroupQueryAttention" not in press(page, "n"):
+        pass
     page.wait_for_timeout(400)
     keep(page, f"{theme_of(request)}-5-panes")
     halves = page.locator(".wb-canvas").evaluate(
@@ -217,9 +227,8 @@ def test_two_panes(lab: Lab, request: pytest.FixtureRequest) -> None:
 
 def test_python_selects_and_hears(lab: Lab, request: pytest.FixtureRequest) -> None:
     """What is set in the kernel is shown, what is clicked is known there."""
-    cell = CELL.format(make="decoder", call="decoder(6)") + "\nview.node = 'model.layers.4.self_attn/Attention_76'"
     name = next(i.name for i in decoder(6).a if i.op_type == "Attention" and "layers.4" in i.scope)
-    page = lab.run("linked", cell.replace("model.layers.4.self_attn/Attention_76", name), "told = []")
+    page = lab.run("linked", CELL.format(make="decoder", call="decoder(6)"), f"view.node = {name!r}")
     page.locator(".wb-graph").wait_for(timeout=30_000)
     page.wait_for_timeout(800)
     assert "Attention" in page.locator(".wb-details h3").first.inner_text()
@@ -235,7 +244,7 @@ def test_python_selects_and_hears(lab: Lab, request: pytest.FixtureRequest) -> N
 
 def test_names_of_a_graph_stay_text(lab: Lab, request: pytest.FixtureRequest) -> None:
     dialogs: list[str] = []
-    lab.page.on("dialog", lambda d: (dialogs.append(d.message), d.dismiss()))
+    lab.page.on("dialog", lambda d: d.accept() if d.type == "beforeunload" else (dialogs.append(d.message), d.dismiss()))
     page = lab.run("nasty", CELL.format(make="nasty", call="nasty()"))
     page.locator(".wb-graph").wait_for(timeout=30_000)
     press(page, "n")
@@ -284,16 +293,6 @@ def test_a_theme_switch_is_followed(lab: Lab) -> None:
 
 
 # --- without JupyterLab -----------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        yield browser
-        browser.close()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_alone(browser: Any, tmp_path: Path, scheme: str) -> None:
     from workbench.widgets.graph_diff import GraphDiffView

@@ -17,11 +17,10 @@ export function newCamera(paint) {
   };
   // As wide as it fits, from the top: what a person reads first.
   camera.top = ([width, height], [w, h]) => {
-    const k = Math.min(1, Math.max(width / w, 0.6));
+    const k = Math.min(1, Math.max(width / w, 0.7));
     camera.go({ k, tx: Math.max(0, (width - w * k) / 2), ty: Math.max(0, (height - h * k) / 2) }, false);
   };
-  camera.centre = ([width, height], x, y, smooth = true) => {
-    const k = Math.max(camera.k, 0.75);
+  camera.centre = ([width, height], x, y, k, smooth) => {
     camera.go({ k, tx: width / 2 - x * k, ty: height / 2 - y * k }, smooth);
   };
   camera.go = (to, smooth) => {

@@ -96,7 +96,7 @@ export function twin(view) {
     more.hidden = shown >= view.stops.length;
     more.textContent = `200 more of ${number(view.stops.length)}`;
   };
-  const head = h("tr", {}, ["", "Operator", "Node", "Why"].map((text) => h("th", { scope: "col" }, text)));
+  const head = h("tr", {}, ["Status", "Operator", "Node", "Why"].map((text) => h("th", { scope: "col" }, text)));
   const table = h("div", { class: "wb-scroll", tabindex: "0", role: "region", "aria-label": "Differences" }, h("table", {}, h("thead", {}, head), body), more);
   const words = view.stops.length ? `Differences as a table (${number(view.stops.length)})` : "No differences";
   return h("details", { ontoggle: () => shown || fill() }, h("summary", {}, words), view.stops.length ? table : null);

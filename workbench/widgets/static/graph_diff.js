@@ -1,7 +1,7 @@
 // The graph diff to walk through: a canvas, a bar, a pane of details, a map, a table of the differences.
 import { h, listeners, number, shorten, status, tell } from "./dom.js";
 import { unpack } from "./pack.js";
-import { sceneOf, SIGNS, WORDS } from "./fold.js";
+import { sceneOf, GROUP, SIGNS, WORDS } from "./fold.js";
 import { layout } from "./layout.js";
 import { paint } from "./paint.js";
 import { themeOf, followTheme } from "./theme.js";
@@ -241,12 +241,19 @@ class GraphDiff {
     return leaf < 0 ? -1 : leaf + this.scene.trees;
   }
 
+  // Where the selected box is; where a rule made it, all that the rule did if that can be read.
   centre(smooth = true) {
     const { x, y, w, h: high, folded } = this.laid;
-    const id = this.selected;
-    if (!this.width || w[id] < 0) return;
-    const down = folded.children.has(id) ? Math.min(high[id], (this.height * 0.8) / Math.max(this.camera.k, 0.75)) : high[id];
-    this.camera.centre(this.size(), x[id] + w[id] / 2, y[id] + down / 2, smooth);
+    const { selected, scene } = this;
+    if (!this.width || w[selected] < 0) return;
+    const [width, height] = this.size();
+    const near = Math.max(this.camera.k, 0.75);
+    const around = scene.parent[selected];
+    const fits = 0.94 * Math.min(width / w[around], height / high[around]);
+    const whole = scene.kind[around] === GROUP && fits > 0.5;
+    const [id, k] = whole ? [around, Math.min(near, fits)] : [selected, near];
+    const down = folded.children.has(id) ? Math.min(high[id], (height * 0.94) / k) : high[id];
+    this.camera.centre([width, height], x[id] + w[id] / 2, y[id] + down / 2, k, smooth);
   }
 
   step(by) {
