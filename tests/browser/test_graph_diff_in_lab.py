@@ -218,8 +218,8 @@ def test_two_panes(lab: Lab, request: pytest.FixtureRequest) -> None:
         "  if (!d[k] && d[k + 1] === 0x72 && d[k + 2] === 0xb2) n[1]++; } return n; })"
     )
     (left_removed, left_added), (right_removed, right_added) = halves
-    assert left_removed > 300 and left_added == 0, halves
-    assert right_added > 300 and right_removed == 0, halves
+    assert left_removed > 100 and left_added == 0, halves
+    assert right_added > 100 and right_removed == 0, halves
     page.get_by_role("button", name="Both graphs in one picture").click()
     assert violations(page) == []
     no_complaints(lab)
@@ -244,7 +244,13 @@ def test_python_selects_and_hears(lab: Lab, request: pytest.FixtureRequest) -> N
 
 def test_names_of_a_graph_stay_text(lab: Lab, request: pytest.FixtureRequest) -> None:
     dialogs: list[str] = []
-    lab.page.on("dialog", lambda d: d.accept() if d.type == "beforeunload" else (dialogs.append(d.message), d.dismiss()))
+
+    def answer(dialog: Any) -> None:
+        if dialog.type != "beforeunload":  # Lab's own, about the notebook before
+            dialogs.append(dialog.message)
+        dialog.accept()
+
+    lab.page.on("dialog", answer)
     page = lab.run("nasty", CELL.format(make="nasty", call="nasty()"))
     page.locator(".wb-graph").wait_for(timeout=30_000)
     press(page, "n")

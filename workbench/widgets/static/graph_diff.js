@@ -148,7 +148,17 @@ class GraphDiff {
     } else paint(ctx, this, { x: 0, width, height, side: "both" });
     this.paneNames.hidden = !panes;
     this.map.follow();
-    if (!this.scene.leaves) this.say("Neither graph has a node.");
+    this.map.canvas.hidden = !this.scene.leaves;
+    if (!this.scene.leaves) this.saidEmpty();
+  }
+
+  saidEmpty() {
+    const { ctx, ratio, theme } = this;
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.font = `14px ${theme.font}`;
+    ctx.fillStyle = theme.quiet;
+    ctx.fillText("Neither graph has a node.", 24, 40);
+    this.say("Neither graph has a node.");
   }
 
   // --- folding
@@ -250,7 +260,7 @@ class GraphDiff {
     const near = Math.max(this.camera.k, 0.75);
     const around = scene.parent[selected];
     const fits = 0.94 * Math.min(width / w[around], height / high[around]);
-    const whole = scene.kind[around] === GROUP && fits > 0.5;
+    const whole = scene.kind[around] === GROUP && fits > 0.4;
     const [id, k] = whole ? [around, Math.min(near, fits)] : [selected, near];
     const down = folded.children.has(id) ? Math.min(high[id], (height * 0.94) / k) : high[id];
     this.camera.centre([width, height], x[id] + w[id] / 2, y[id] + down / 2, k, smooth);

@@ -52,23 +52,34 @@ function frames(ctx, view, seen) {
   }
 }
 
-// Names of frames, over the lines that pass there.
+// Names of frames, over the lines that pass there; they stay in sight while one moves sideways.
 function heads(ctx, view, seen) {
   const { scene, laid, theme } = view;
   for (const [frame, depth] of laid.depth) {
     if (!frame || !within(laid, frame, seen) || scene.statusOf(frame) === seen.hideStatus) continue;
-    const [x, y] = [laid.x[frame], laid.y[frame] + HEAD / 2 + 4];
+    const [x, y, w] = [laid.x[frame], laid.y[frame] + HEAD / 2 + 4, laid.w[frame]];
+    const rim = theme.frames[depth % 2];
+    const text = `▾ ${scene.label(frame)}`;
     ctx.font = `600 12px ${theme.font}`;
-    ctx.strokeStyle = theme.frames[depth % 2];
-    ctx.lineWidth = 4;
-    ctx.strokeText(`▾ ${scene.label(frame)}`, x + 12, y);
+    const wide = ctx.measureText(text).width;
+    const right = Math.min(x + w - 10, seen.x1 - 10);
+    const left = Math.max(x + 12, Math.min(seen.x0 + 10, x + w - wide - 90));
     ctx.fillStyle = theme.quiet;
-    ctx.fillText(`▾ ${scene.label(frame)}`, x + 12, y);
-    chips(ctx, view, frame, x + laid.w[frame] - 10, y, seen);
+    written(ctx, text, left, y, rim);
+    if (right > left + wide + 70) chips(ctx, view, frame, right, y, seen, rim);
   }
 }
 
-function chips(ctx, view, tree, right, y, seen) {
+function written(ctx, text, x, y, rim) {
+  if (rim) {
+    ctx.strokeStyle = rim;
+    ctx.lineWidth = 4;
+    ctx.strokeText(text, x, y);
+  }
+  ctx.fillText(text, x, y);
+}
+
+function chips(ctx, view, tree, right, y, seen, rim) {
   ctx.font = `700 11px ${view.theme.font}`;
   ctx.textAlign = "right";
   for (const status of [CHANGED, ADDED, REMOVED]) {
@@ -76,7 +87,7 @@ function chips(ctx, view, tree, right, y, seen) {
     if (!count || status === seen.hideStatus) continue;
     const text = SIGNS[status] + count.toLocaleString("en-US");
     ctx.fillStyle = view.theme.chip[status];
-    ctx.fillText(text, right, y);
+    written(ctx, text, right, y, rim);
     right -= ctx.measureText(text).width + 8;
   }
   ctx.textAlign = "left";
