@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.analysis.diff.boundary import Boundary
@@ -14,7 +17,8 @@ from workbench.analysis.diff.graph_level import config_changes, graph_changes
 from workbench.analysis.diff.groups import Draft, explain
 from workbench.analysis.diff.infos import infos
 from workbench.analysis.diff.labels import label
-from workbench.analysis.diff.matching import Matcher, match
+from workbench.analysis.diff.levels import match
+from workbench.analysis.diff.matching import Matcher
 from workbench.analysis.diff.provenance import same_origin, seed
 from workbench.analysis.diff.result import Change, Entry, Group
 from workbench.analysis.diff.runs import layer_runs
@@ -30,6 +34,19 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
     from workbench.package import Package
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """No garbage collection while lists of records grow: it would look at both graphs again and again and free none."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
 
 Method = Literal["provenance", "structure"]
 
@@ -59,17 +76,21 @@ def diff(
         WorkbenchError: a package of several models.
     """
     given = take("a", a), take("b", b)
-    names = _labels(labels, given)
+    with collector_paused():
+        return _diff(given, _labels(labels, given), provenance=provenance, read=read_weights)
+
+
+def _diff(given: tuple[Given, Given], names: tuple[str, str], *, provenance: bool, read: bool) -> GraphDiff:
     start = time.perf_counter()
     sides = flatten(given[0].model), flatten(given[1].model)
-    matcher = Matcher(*sides, label(*sides, read=read_weights))
+    matcher = Matcher(*sides, label(*sides, read=read))
     method: Method = "provenance" if provenance and same_origin(*sides) else "structure"
     if method == "provenance":
         seed(matcher)
-    match(matcher)
+    stand_ins = match(matcher)
     boundary = Boundary(matcher, match_weights(matcher))
     whole = uniform(_values(sides, matcher.to[0]))
-    drafts = explain(boundary, provenance=method == "provenance")
+    drafts = explain(boundary, stand_ins, provenance=method == "provenance")
     changes = graph_changes(boundary, whole, _folded(sides, matcher.to, drafts)) + _config(given)
     return _result(names, sides, boundary, whole, drafts, changes, method, start)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from workbench.analysis.diff.boundary import Boundary
 from workbench.analysis.diff.flat import Side, Source
@@ -17,6 +17,8 @@ LARGEST = 15
 """Nodes a side up to which a region counts as replaced by another without anybody having said so."""
 
 Node = tuple[int, int]
+Across = Mapping[int, Iterable[int]]
+"""For the last nodes of a region: those on the other side that end in the same values."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -48,8 +50,8 @@ class Groups:
         self.drafts.append(draft)
 
 
-def explain(boundary: Boundary, *, provenance: bool) -> list[Draft]:
-    """All groups that can be named."""
+def explain(boundary: Boundary, stand_ins: Sequence[tuple[int, int]], *, provenance: bool) -> list[Draft]:
+    """All groups that can be named. ``stand_ins`` are unmatched nodes of both sides that stand in the same place."""
     groups = Groups(boundary)
     if provenance:
         by_origin(groups)
@@ -57,7 +59,7 @@ def explain(boundary: Boundary, *, provenance: bool) -> list[Draft]:
     for number in (0, 1):
         by_fold(groups, number)
         by_merging(groups, number)
-    by_boundary(groups)
+    by_boundary(groups, stand_ins)
     for number in (0, 1):
         by_disuse(groups, number)
     return [draft for draft in groups.drafts if draft.before or draft.after]
@@ -175,47 +177,64 @@ def _twin(groups: Groups, number: int, node: int) -> int:
 
 
 # --- regions between the same values ------------------------------------------------------------------------
-def by_boundary(groups: Groups) -> None:
+def by_boundary(groups: Groups, stand_ins: Sequence[tuple[int, int]]) -> None:
     """Regions that end in the same values: each takes what is above it and not taken yet, from the top of the graph."""
     ends: dict[int, dict[int, None]] = collections.defaultdict(dict)
     for x in groups.free(0):
         for y in _partners(groups, 0, [x]):
             if y not in groups.of[1]:
                 ends[x][y] = None
-    starts: dict[int, set[int]] = collections.defaultdict(set)
+    for y in groups.free(1):
+        for x in _partners(groups, 1, [y]):
+            if x not in groups.of[0]:
+                ends[x][y] = None
+    for x, y in stand_ins:
+        if x not in groups.of[0] and y not in groups.of[1]:
+            ends[x][y] = None
+    starts: dict[int, dict[int, None]] = collections.defaultdict(dict)
     for x, ys in ends.items():
         for y in ys:
-            starts[y].add(x)
+            starts[y][x] = None
+    across = (ends, starts)
+    hopeless: tuple[set[int], set[int]] = (set(), set())
     for y in groups.free(1):
-        if y not in starts or y in groups.of[1]:
+        if y not in starts or y in groups.of[1] or y in hopeless[1]:
             continue
-        before, after = _joined(groups, y, ends, starts)
-        if before and after:
-            rule = rules_of(groups, before, after)
-            small = len(before) <= LARGEST and len(after) <= LARGEST
-            if rule or small:
-                groups.add(rule or "replaced", sorted(before), sorted(after))
+        before, after = found = _joined(groups, y, across, hopeless)
+        rule = rules_of(groups, before, after)
+        fits = len(before) <= LARGEST and len(after) <= LARGEST
+        if before and after and (rule or fits):
+            groups.add(rule or "replaced", sorted(before), sorted(after))
+        elif not fits:
+            for nodes, bad in zip(found, hopeless):
+                bad |= nodes
 
 
 def _joined(
-    groups: Groups, y: int, ends: dict[int, dict[int, None]], starts: dict[int, set[int]]
+    groups: Groups, y: int, across: tuple[Across, Across], hopeless: tuple[set[int], set[int]]
 ) -> tuple[set[int], set[int]]:
-    """The closure of one end: regions above it on both sides, and the other ends of those."""
+    """The closure of one end: regions above it on both sides, and the other ends of those.
+
+    Empty where it reaches a region that was too large by itself.
+    """
     sides: tuple[set[int], set[int]] = (set(), set())
     waiting: list[Node] = [(1, y)]
     while waiting:
         number, node = waiting.pop()
-        if node in sides[number] or node in groups.of[number]:
+        if node in sides[number] or node in groups.of[number] or groups.to[number][node] >= 0:
             continue
-        for new in _above(groups, number, [node], lambda i: True):
-            if new not in sides[number]:
-                sides[number].add(new)
-                across = ends.get(new, ()) if number == 0 else starts.get(new, ())
-                waiting += [(1 - number, other) for other in across]
+        if node in hopeless[number]:
+            return set(), set()
+        sides[number].add(node)
+        waiting += [(1 - number, other) for other in across[number].get(node, ())]
+        side = groups.sides[number]
+        for source in (*side.sources[node], *side.inner[node]):
+            if source is not None and source[0] == "n":
+                waiting.append((number, source[1]))
     return sides
 
 
-def _above(groups: Groups, number: int, nodes: Iterable[int], wanted) -> list[int]:  # type: ignore[no-untyped-def]
+def _above(groups: Groups, number: int, nodes: Iterable[int], wanted: Callable[[int], bool]) -> list[int]:
     """Unmatched nodes without a group from some of them upwards, those inside control flow with their owner."""
     side, to, of = groups.sides[number], groups.to[number], groups.of[number]
     found = dict.fromkeys(nodes)
@@ -239,8 +258,11 @@ def _partners(groups: Groups, number: int, nodes: Iterable[int]) -> list[int]:
     for node in nodes:
         for reader, position, _ in side.readers[node]:
             partner = to[number][reader]
-            if partner >= 0:
-                _note(found, _at(other, partner, position), to[1 - number])
+            if partner < 0:
+                continue
+            there = _at(other, partner, position)
+            for source in other.sources[partner] if there is None else (there,):  # an input less: one for several
+                _note(found, source, to[1 - number])
         for where, name, _ in side.gives[node]:
             for given, source in _gives(groups, 1 - number, where):
                 if given == _key(groups, number, where, name):
@@ -279,11 +301,14 @@ def by_disuse(groups: Groups, number: int) -> None:
     """Nodes whose every reader went away in a group, or that never had one; bodies of functions that are gone."""
     side, of = groups.sides[number], groups.of[number]
     other = groups.sides[1 - number].model.functions
-    for node in reversed(groups.free(number)):
+    gone: dict[object, list[int]] = collections.defaultdict(list)
+    for node in groups.free(number):
         home = side.homes[node]
         if home[0] == "function" and home[1:4] not in other:
-            groups.add("unused", *_two(number, [node], []))
-            continue
+            gone[home[1:4]].append(node)
+    for nodes in gone.values():
+        groups.add("unused", *_two(number, nodes, []))
+    for node in reversed(groups.free(number)):
         readers = {reader for reader, _, _ in side.readers[node]}
         if not side.gives[node] and all(groups.to[number][r] < 0 and r in of for r in readers):
             groups.add("unused", *_two(number, [node], []))

@@ -11,6 +11,17 @@ import onnx_ir as ir
 from workbench.analysis.diff.content import attribute_key, fingerprint, kind_of
 from workbench.analysis.diff.flat import Side, Source
 
+_FAMILIES = (
+    ("RMSNormalization", "SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    ("LayerNormalization", "SkipLayerNormalization"),
+    ("Attention", "GroupQueryAttention", "MultiHeadAttention"),
+    ("Gelu", "FastGelu", "QuickGelu", "BiasGelu"),
+    ("MatMul", "MatMulNBits", "FusedMatMul", "Gemm"),
+    ("RotaryEmbedding",),
+)
+FAMILY = {op_type: members[0] for members in _FAMILIES for op_type in members}
+"""Operators that stand for one another: one of them tells what is around the other, and is still another node."""
+
 Print = tuple[Any, ...] | None
 
 
@@ -20,11 +31,15 @@ class Labels:
 
     kinds: list[tuple[Any, ...]]
     """Home, operator and overload: what two nodes must share to be one."""
+    families: list[tuple[Any, ...]]
+    """The same, with an operator that may stand for another under a common name."""
     attributes: list[dict[str, Any]]
     settings: list[Any]
     """The attributes as one key."""
     types: list[Any]
     """Kind of dtype and known sizes of each output."""
+    looks: list[Any]
+    """The same; of operators that stand in for others the first output only."""
     prints: list[Print]
     weights: list[tuple[Any, ...]]
     """What an initializer is known by: content, else name, else its kind and shape."""
@@ -33,9 +48,21 @@ class Labels:
     outputs: dict[str, Any]
     constant: list[bool]
     """Nodes that only depend on initializers: they may have been folded on the other side."""
-    reach: list[int] = dataclasses.field(default_factory=list)
-    """Bits of the shared inputs before a node and of the shared outputs after it."""
+    roots: list[str | None]
+    """Per initializer: its name as both sides have it, also where one has it turned (``x.weight.T``)."""
+    grown: list[str | None]
+    """Per constant node: the root of the only initializer above it."""
+    before: list[int] = dataclasses.field(default_factory=list)
+    """Bits of the shared inputs that a node depends on: a fusion on the way does not change them."""
+    after: list[int] = dataclasses.field(default_factory=list)
+    """Bits of the shared outputs that depend on a node."""
     depth: list[int] = dataclasses.field(default_factory=list)
+
+    def root_of(self, source: Source | None) -> str | None:
+        """The name of the weight that a value is, or is made of alone."""
+        if source is None or source[0] not in "wn":
+            return None
+        return self.roots[source[1]] if source[0] == "w" else self.grown[source[1]]
 
 
 def label(a: Side, b: Side, *, read: bool) -> tuple[Labels, Labels]:
@@ -44,10 +71,11 @@ def label(a: Side, b: Side, *, read: bool) -> tuple[Labels, Labels]:
     inputs = _boundary([v.name or "" for v in a.model.graph.inputs], [v.name or "" for v in b.model.graph.inputs])
     outputs = _boundary([name for name, _ in a.passed], [name for name, _ in b.passed])
     weights = _weights(a, b, prints)
-    made = [_label(side, prints[i], weights[i], inputs[i], outputs[i]) for i, side in enumerate((a, b))]
+    roots = _roots(a, b), _roots(b, a)
+    made = [_label(side, prints[i], weights[i], inputs[i], outputs[i], roots[i]) for i, side in enumerate((a, b))]
     bits = _bits(made[0], made[1])
     for side, labels in zip((a, b), made):
-        labels.reach = _reach(side, labels, bits)
+        labels.before, labels.after = _reach(side, labels, bits)
         labels.depth = _depth(side)
     return made[0], made[1]
 
@@ -88,6 +116,20 @@ def _weights(a: Side, b: Side, prints: list[list[Print]]) -> list[list[tuple[Any
     return made
 
 
+def _roots(side: Side, other: Side) -> list[str | None]:
+    """The name that a weight goes by on both sides: its own, or what remains of it without its last part."""
+    names = {value.name for value in other.initializers}
+    mine = {value.name for value in side.initializers}
+    stems = {name.rpartition(".")[0] for name in names if name}
+    found: list[str | None] = []
+    for value in side.initializers:
+        name = value.name or ""
+        stem = name.rpartition(".")[0]
+        root = name if name in names or name in stems else stem if stem in names and stem not in mine else None
+        found.append(root or None)
+    return found
+
+
 def like(value: ir.Value) -> tuple[Any, ...]:
     """Kind of dtype and shape of a value: sizes that are known, None for others."""
     tensor = value.const_value
@@ -101,25 +143,37 @@ def sizes(shape: Any) -> tuple[int | None, ...] | None:
 
 
 def _label(
-    side: Side, prints: list[Print], weights: list[tuple[Any, ...]], inputs: dict[str, Any], outputs: dict[str, Any]
-) -> Labels:
+    side: Side, prints: list[Print], weights: list[tuple[Any, ...]], inputs: dict[str, Any], outputs: dict[str, Any],
+    roots: list[str | None],
+) -> Labels:  # fmt: skip
     attributes = [_attributes(node) for node in side.nodes]
     constant = [False] * len(side)
+    grown: list[str | None] = [None] * len(side)
     for index in side.order:
         sources = side.sources[index]
         constant[index] = not side.inner[index] and all(
             s is None or s[0] == "w" or (s[0] == "n" and constant[s[1]]) for s in sources
         )
+        if constant[index] and len(sources) == 1 and sources[0] is not None:
+            grown[index] = roots[sources[0][1]] if sources[0][0] == "w" else grown[sources[0][1]]
+    types = [tuple((kind_of(v.dtype), sizes(v.shape)) for v in node.outputs) for node in side.nodes]
     return Labels(
         kinds=[(home, *op, node.overload) for home, op, node in zip(side.homes, side.ops, side.nodes)],
+        families=[
+            (home, FAMILY[op[1]], "") if op[1] in FAMILY else (home, *op, node.overload)
+            for home, op, node in zip(side.homes, side.ops, side.nodes)
+        ],
         attributes=attributes,
         settings=[frozenset(found.items()) for found in attributes],
-        types=[tuple((kind_of(v.dtype), sizes(v.shape)) for v in node.outputs) for node in side.nodes],
+        types=types,
+        looks=[found[:1] if op[1] in FAMILY else found for op, found in zip(side.ops, types)],
         prints=prints,
         weights=weights,
         inputs=inputs,
         outputs=outputs,
         constant=constant,
+        roots=roots,
+        grown=grown,
     )
 
 
@@ -138,7 +192,7 @@ def _bits(a: Labels, b: Labels) -> dict[Any, int]:
     return {key: 1 << i for i, key in enumerate((*ins, *outs))}
 
 
-def _reach(side: Side, labels: Labels, bits: dict[Any, int]) -> list[int]:
+def _reach(side: Side, labels: Labels, bits: dict[Any, int]) -> tuple[list[int], list[int]]:
     """Which inputs a node depends on and which outputs depend on it: what a fusion on the way does not change."""
     before, after = [0] * len(side), [0] * len(side)
     for index in side.order:
@@ -159,7 +213,7 @@ def _reach(side: Side, labels: Labels, bits: dict[Any, int]) -> list[int]:
         for reader, _, _ in side.readers[index]:
             found |= after[reader]
         after[index] = found
-    return [hash((x, y)) for x, y in zip(before, after)]
+    return before, after
 
 
 def _depth(side: Side) -> list[int]:

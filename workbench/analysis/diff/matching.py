@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from workbench.analysis.diff.flat import BODY, Side, Source
-from workbench.analysis.diff.labels import Labels, cones, sizes
+from workbench.analysis.diff.labels import Labels, sizes
 
 Pairs = list[int]
 _CROWD = 24
@@ -23,16 +23,24 @@ class Matcher:
     def __init__(self, a: Side, b: Side, labels: tuple[Labels, Labels]) -> None:
         self.sides, self.labels = (a, b), labels
         self.to: tuple[Pairs, Pairs] = ([-1] * len(a), [-1] * len(b))
-        self.made = [[bool(side.rules(i)) for i in range(len(side))] for side in (a, b)]
+        told = all(any(node.metadata_props for node in side.nodes) for side in (a, b))
+        self.made = [[told and bool(side.rules(i)) for i in range(len(side))] for side in (a, b)]
+        """Nodes that a rewrite made, where both graphs tell."""
+        self.found: set[int] = set()
+        """Nodes of the first graph that were matched by structure, not by name."""
         self.gone = [[False] * len(a), [False] * len(b)]
         """Nodes that a rewrite is known to have taken away: they have no partner."""
         self.fresh: collections.deque[int] = collections.deque()
+        shared = set(a.scopes) & set(b.scopes)
+        self.scopes = [[scope if scope in shared else "" for scope in side.scopes] for side in (a, b)]
+        """Scopes that both graphs know; another builder's names say nothing here."""
         self.users = [_users(side, labels[i]) for i, side in enumerate((a, b))]
 
     # --- one pair -------------------------------------------------------------------------------------
     def pair(self, x: int, y: int) -> None:
         """Take two nodes for one, and look at their neighbours next."""
         self.to[0][x], self.to[1][y] = y, x
+        self.found.add(x)
         self.fresh.append(x)
 
     def same_source(self, sa: Source | None, sb: Source | None) -> bool:
@@ -53,22 +61,34 @@ class Matcher:
 
     def compatible(self, x: int, y: int) -> bool:
         """Whether two nodes could be one at all: free, the same operator in the same kind of place."""
-        if self.to[0][x] >= 0 or self.to[1][y] >= 0 or self.labels[0].kinds[x] != self.labels[1].kinds[y]:
+        if self.to[0][x] >= 0 or self.to[1][y] >= 0 or self.gone[0][x] or self.gone[1][y]:
+            return False
+        if self.labels[0].families[x] != self.labels[1].families[y]:
             return False
         owner, other = self.sides[0].owners[x], self.sides[1].owners[y]
         if owner >= 0 and self.to[0][owner] >= 0 and self.to[0][owner] != other:
             return False
-        return self.made[0][x] == self.made[1][y] and not (self.gone[0][x] or self.gone[1][y])
+        return self.made[0][x] == self.made[1][y] or self.stands_in(x, y)
+
+    def stands_in(self, x: int, y: int) -> bool:
+        """Whether two nodes are in the same place and are not the same operator."""
+        return self.labels[0].kinds[x] != self.labels[1].kinds[y]
+
+    def set_apart(self) -> list[tuple[int, int]]:
+        """Part the pairs of different operators, which only helped to find others."""
+        apart = [(x, y) for x, y in enumerate(self.to[0]) if y >= 0 and x in self.found and self.stands_in(x, y)]
+        for x, y in apart:
+            self.to[0][x] = self.to[1][y] = -1
+        return apart
 
     # --- by keys --------------------------------------------------------------------------------------
     def by_key(self, keys: tuple[Callable[[int], Any], Callable[[int], Any]], *, ordered: bool = False) -> None:
         """Pair nodes whose key is theirs alone on each side; ``ordered`` also pairs as many as there are, by depth."""
         found: list[dict[Any, list[int]]] = []
-        for number, key in enumerate(keys):
+        for key, nodes in zip(keys, self._free()):
             free: dict[Any, list[int]] = collections.defaultdict(list)
-            for index in self.sides[number].order:
-                if self.to[number][index] < 0:
-                    free[key(index)].append(index)
+            for index in nodes:
+                free[key(index)].append(index)
             found.append(free)
         for key, mine in found[0].items():
             theirs = found[1].get(key, ())
@@ -78,10 +98,21 @@ class Matcher:
                     if self.compatible(x, y):
                         self.pair(x, y)
 
+    def _free(self) -> tuple[list[int], list[int]]:
+        """Nodes without a partner whose operator is left over on both sides."""
+        left = [
+            [i for i in side.order if to[i] < 0 and not gone[i]]
+            for side, to, gone in zip(self.sides, self.to, self.gone)
+        ]
+        kinds = [{labels.families[i] for i in nodes} for labels, nodes in zip(self.labels, left)]
+        both = kinds[0] & kinds[1]
+        mine, theirs = ([i for i in left[n] if self.labels[n].families[i] in both] for n in (0, 1))
+        return mine, theirs
+
     # --- by neighbours --------------------------------------------------------------------------------
-    def spread(self) -> None:
+    def spread(self, first: Iterable[int] = ()) -> None:
         """From each pair to the nodes around it, as long as one candidate is better than all others."""
-        waiting: collections.deque[int] = collections.deque()
+        waiting = collections.deque(first)
         queued = [False] * len(self.sides[0])
         while self.fresh or waiting:
             while self.fresh:
@@ -98,6 +129,16 @@ class Matcher:
             y = self._best(0, x)
             if y >= 0 and self._best(1, y) == x:
                 self.pair(x, y)
+
+    def anchored(self) -> list[int]:
+        """Free nodes of the first graph that read a weight which both graphs know."""
+        found = []
+        for x, sources in enumerate(self.sides[0].sources):
+            if self.to[0][x] < 0:
+                weights = [self.labels[0].weights[s[1]][0] for s in sources if s is not None and s[0] == "w"]
+                if any(kind != "like" for kind in weights):
+                    found.append(x)
+        return found
 
     def _around(self, x: int) -> Iterable[int]:
         side, to = self.sides[0], self.to[0]
@@ -136,7 +177,7 @@ class Matcher:
             if len(near) <= 8 * _CROWD:
                 found |= dict.fromkeys(near)
         for reader, position, out in side.readers[x]:
-            if to[reader] >= 0:
+            if to[reader] >= 0 and self._reads_alike(number, reader):
                 source = _input(other, to[reader], position)
                 if source is not None and source[0] == "n" and source[2] == out:
                     found[source[1]] = None
@@ -150,19 +191,20 @@ class Matcher:
     def _score(self, x: int, y: int) -> float:
         """How much speaks for a pair; nothing or less where too little does."""
         agree, known, score = self._inputs(x, y)
-        more, all_of = self._readers(x, y)
+        more, all_of, firm = self._readers(x, y)
         agree, known = agree + more, known + all_of
         if not agree or 2 * agree < known:
             return 0.0
         a, b = self.labels
         if a.types[x] != b.types[y] and not fits(a.types[x], b.types[y]):
-            if agree < known or not more:
+            if agree < known or not firm:
                 return 0.0
             score -= 1
         score += 2.0 * agree - (known - agree)
+        score += 0.0 if self.stands_in(x, y) else 1.0
         score += 1.0 if a.settings[x] == b.settings[y] else -0.5
-        score += 0.5 if a.reach[x] == b.reach[y] else 0.0
-        left, right = self.sides[0].scopes[x], self.sides[1].scopes[y]
+        score += 0.25 * (a.before[x] == b.before[y]) + 0.25 * (a.after[x] == b.after[y])
+        left, right = self.scopes[0][x], self.scopes[1][y]
         score += (1.0 if left == right else -0.5) if left and right else 0.0
         name = self.sides[0].nodes[x].name
         return max(0.01, score) + (0.25 if name and name == self.sides[1].nodes[y].name else 0.0)
@@ -193,6 +235,13 @@ class Matcher:
             return self.to[number][source[1]] < 0
         return bool(source[0] == "w" and self.labels[number].weights[source[1]][0] != "content")
 
+    def _reads_alike(self, number: int, reader: int) -> bool:
+        """Whether a matched reader has its inputs in the order of its partner; a skip norm also adds."""
+        pair = (reader, self.to[0][reader]) if number == 0 else (self.to[1][reader], reader)
+        if not self.stands_in(*pair):
+            return True
+        return not any(side.ops[i][1].startswith("Skip") for side, i in zip(self.sides, pair))
+
     def _alike(self, x: int, y: int, position: int) -> float:
         """What it is worth that two values, of which it is not known whether they are one, have the same sizes."""
         shapes = []
@@ -200,11 +249,18 @@ class Matcher:
             inputs = side.nodes[i].inputs
             value = inputs[position] if position < len(inputs) else None
             shapes.append(sizes(value.shape) if value is not None else ())
-        return 0.5 if shapes[0] == shapes[1] else -0.5
+        score = 0.5 if shapes[0] == shapes[1] else -0.5
+        roots = [self.labels[n].root_of(self._at(n, i, position)) for n, i in ((0, x), (1, y))]
+        if roots[0] is not None and roots[1] is not None:
+            score += 1.5 if roots[0] == roots[1] else -1.5
+        return score
 
-    def _readers(self, x: int, y: int) -> tuple[int, int]:
-        """Readers that are the same, and readers of which it is known."""
-        agree = known = 0
+    def _at(self, number: int, index: int, position: int) -> Source | None:
+        return _input(self.sides[number], index, position)
+
+    def _readers(self, x: int, y: int) -> tuple[int, int, int]:
+        """Readers that are the same, readers of which it is known, and how many of the same are so for certain."""
+        agree = known = loose = 0
         to, other = self.to[0], self.sides[1]
         gives = {(w, n if w else self.labels[1].outputs[n], o) for w, n, o in other.gives[y]}
         for where, name, out in self.sides[0].gives[x]:
@@ -213,14 +269,15 @@ class Matcher:
         readers = self.sides[0].readers[x]
         for reader, position, out in readers if len(readers) <= 8 * _CROWD else readers[:_CROWD]:
             partner = to[reader]
-            if partner < 0:
+            if partner < 0 or not self._reads_alike(0, reader):
                 continue
             source = _input(other, partner, position)
             if source is not None and source[0] == "n" and source[1] == y and source[2] == out:
                 agree, known = agree + 1, known + 1
+                loose += self.stands_in(reader, partner)
             elif not self._open(1, source):
                 known += 1
-        return agree, known
+        return agree, known, agree - loose
 
 
 def fits(one: Any, other: Any) -> bool:
@@ -252,74 +309,3 @@ def _input(side: Side, index: int, position: int) -> Source | None:
     found = side.sources[index] if position < BODY else side.inner[index]
     position %= BODY
     return found[position] if position < len(found) else None
-
-
-def match(matcher: Matcher) -> None:
-    """Everything that structure tells, the certain first."""
-    a, b = matcher.sides
-    la, lb = matcher.labels
-    (fa, ba), (fb, bb) = cones(a, la), cones(b, lb)
-    matcher.by_key((lambda i: (fa[i], ba[i]), lambda i: (fb[i], bb[i])))
-    matcher.by_key((fa.__getitem__, fb.__getitem__))
-    matcher.by_key((ba.__getitem__, bb.__getitem__))
-    matcher.spread()
-    for ordered in (False, True):
-        for level in range(5):
-            matcher.by_key(_keys(matcher, level), ordered=ordered)
-            matcher.spread()
-    one_by_one(matcher, fa, fb)
-
-
-def one_by_one(matcher: Matcher, fa: list[int], fb: list[int]) -> None:
-    """Twins that nothing tells apart: any pairing is right, if what hangs on them follows."""
-    twins: dict[int, list[int]] = collections.defaultdict(list)
-    for y in matcher.sides[1].order:
-        if matcher.to[1][y] < 0:
-            twins[fb[y]].append(y)
-    for x in matcher.sides[0].order:
-        if matcher.to[0][x] >= 0:
-            continue
-        y = next((y for y in twins.get(fa[x], ()) if matcher.compatible(x, y)), -1)
-        if y >= 0:
-            matcher.pair(x, y)
-            matcher.spread()
-
-
-def _keys(matcher: Matcher, level: int) -> tuple[Callable[[int], Any], Callable[[int], Any]]:
-    return _key(matcher, 0, level), _key(matcher, 1, level)
-
-
-def _key(matcher: Matcher, number: int, level: int) -> Callable[[int], Any]:
-    """Keys of one level, from all that is around a node to little more than its operator."""
-    side, labels = matcher.sides[number], matcher.labels[number]
-
-    def key(i: int) -> Any:
-        kind, place = (*labels.kinds[i], matcher.made[number][i]), labels.reach[i]
-        if level == 0:
-            return (kind, labels.settings[i], labels.types[i], place, side.scopes[i], _near(matcher, number, i))
-        if level == 1:
-            return (kind, labels.settings[i], labels.types[i], place, _near(matcher, number, i))
-        if level == 2:
-            return (kind, labels.types[i], side.scopes[i] or place, _near(matcher, number, i))
-        if level == 3:
-            return (kind, labels.types[i], place, side.scopes[i])
-        return (kind, labels.types[i], side.scopes[i]) if side.scopes[i] else (kind, labels.types[i], place)
-
-    return key
-
-
-def _near(matcher: Matcher, number: int, i: int) -> Any:
-    """The neighbours of a node: who they are where that is known, else their operators; weights as such."""
-    side, labels, to = matcher.sides[number], matcher.labels[number], matcher.to[number]
-
-    def who(n: int) -> Any:
-        if to[n] >= 0:
-            return n if number == 0 else to[n]
-        return "constant" if labels.constant[n] else labels.kinds[n]
-
-    before = tuple(
-        None if s is None else (who(s[1]) if s[0] == "n" else "constant" if s[0] == "w" else s[0])
-        for s in side.sources[i]
-    )
-    after = frozenset((who(r), p, o) for r, p, o in side.readers[i])
-    return before, after

@@ -41,6 +41,7 @@ def seed(matcher: Matcher) -> None:
         y = names[1].get(name, -1)
         if y >= 0 and a.homes[x] == b.homes[y]:
             matcher.pair(x, y)
+    matcher.found.clear()
     for number, (side, other) in enumerate(((a, b), (b, a))):
         removed = {name for i in range(len(other)) for name in other.replaces(i)}
         for i, node in enumerate(side.nodes):

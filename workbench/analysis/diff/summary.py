@@ -91,7 +91,7 @@ def summarize(diff: GraphDiff) -> DiffSummary:
     rest = collections.Counter((e.status, diff.info(e).op) for e in diff.unexplained)
     kinds: collections.Counter[tuple[str, str, str]] = collections.Counter()
     for entry in diff.entries:
-        kinds.update((f"{diff.info(entry).op} {c.what} {c.where}", *_texts(c)) for c in entry.changes)
+        kinds.update((f"{diff.info(entry).op} {_what(c)}", *_texts(c)) for c in entry.changes)
     return DiffSummary(
         title,
         _steps(steps),
@@ -105,7 +105,13 @@ def summarize(diff: GraphDiff) -> DiffSummary:
 
 def _texts(change: Change) -> tuple[str, str]:
     """Values of settings are counted by what they are; names of values would all differ."""
-    return ("", "") if change.what == "input" else (change.before, change.after)
+    if change.what != "input":
+        return change.before, change.after
+    return ("a value" if change.before else ""), ("another" if change.before else "a value") if change.after else ""
+
+
+def _what(change: Change) -> str:
+    return change.where if change.where.startswith(change.what) else f"{change.what} {change.where}"
 
 
 def _steps(counts: collections.Counter[tuple[str, str, str]]) -> tuple[Step, ...]:
