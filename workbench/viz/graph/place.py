@@ -13,8 +13,8 @@ LEAN = 48
 """Removed boxes lean left, added ones right, in units of 1/64 place: branches of one group lie side by side."""
 
 GAP, THIN_GAP = 18, 8
-WRAP = 1_500
-"""A row wider than this continues below."""
+WRAP, MANY = 1_500, 7
+"""A row of so many boxes that is wider than this continues below."""
 
 
 @dataclasses.dataclass
@@ -82,7 +82,9 @@ def place(rows: list[list[Item]]) -> None:
 
 
 def wrap(row: list[Item]) -> list[list[Item]]:
-    """The row in lines of bearable width; whatever is wider than that stands alone."""
+    """The row in lines of bearable width; a few wide frames stay side by side, so that lines pass beside them."""
+    if sum(1 for item in row if item.id >= 0) < MANY:
+        return [row]
     lines: list[list[Item]] = [[]]
     width = 0
     for item in row:

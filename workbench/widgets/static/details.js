@@ -14,10 +14,10 @@ function summary({ facts }) {
   return [
     h("h3", {}, `${facts.labels[0]} → ${facts.labels[1]}`),
     h("p", {}, [2, 3, 1, 0].map((i) => `${SIGNS[i]} ${number(facts.counts[i])} ${WORDS[i]}`.trim()).join(", ")),
-    ...changes(facts.changes, "Inputs, outputs, opsets, weights"),
     h("p", { class: "wb-quiet" }, "Click a box to open it or to read about it, a frame's name to fold it. ",
       "Keys: n and p go from difference to difference, arrows along the edges, Enter opens and folds, / searches, ",
       "+ and − zoom, 0 shows all, Escape lets go. The wheel zooms once the picture has the focus."),
+    ...changes(facts.changes, "Inputs, outputs, opsets, weights"),
   ];
 }
 

@@ -198,7 +198,7 @@ class GraphDiff {
   unfold(all) {
     this.refold(all ? new Set(this.scene.kind.keys()) : this.fromPaths(this.facts.expanded));
     this.tellExpanded();
-    this.fit(false);
+    if (this.width) this.camera.top(this.size(), [this.laid.w[0], this.laid.h[0]]);
     this.say(`${number(this.laid.boxes.length)} boxes`);
   }
 

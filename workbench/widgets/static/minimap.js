@@ -5,15 +5,18 @@ import { SAME } from "./fold.js";
 const [WIDE, HIGH] = [132, 168];
 
 export function minimapOf(view, undo) {
-  const canvas = h("canvas", { class: "wb-minimap", "aria-hidden": "true", width: WIDE * 2, height: HIGH * 2 });
+  const canvas = h("canvas", { class: "wb-minimap", "aria-hidden": "true" });
   const ctx = canvas.getContext("2d", { willReadFrequently: true });
   let picture = null;
   const scale = () => Math.min(WIDE / view.laid.w[0], HIGH / view.laid.h[0]);
 
   const draw = () => {
     const { x, y, w, h: high, boxes } = view.laid;
-    const s = scale() * 2;
-    ctx.clearRect(0, 0, canvas.width, canvas.height);
+    const s = scale() * 2; // two dots a pixel: sharp on any screen
+    canvas.width = Math.max(48, Math.ceil(w[0] * s));
+    canvas.height = Math.max(48, Math.ceil(high[0] * s));
+    canvas.style.width = `${canvas.width / 2}px`;
+    canvas.style.height = `${canvas.height / 2}px`;
     for (const quiet of [true, false]) {
       for (const id of boxes) {
         const status = view.scene.statusOf(id);
@@ -33,7 +36,7 @@ export function minimapOf(view, undo) {
     ctx.putImageData(picture, 0, 0);
     ctx.strokeStyle = view.theme.accent;
     ctx.lineWidth = 3;
-    ctx.strokeRect(Math.max(1, -tx * s), Math.max(1, -ty * s), Math.min(width * s, 2 * WIDE - 3), Math.max(4, Math.min(height * s, 2 * HIGH - 3)));
+    ctx.strokeRect(Math.max(1, -tx * s), Math.max(1, -ty * s), Math.min(width * s, canvas.width - 3), Math.max(4, Math.min(height * s, canvas.height - 3)));
   };
   const go = (event) => {
     if (!event.buttons) return;

@@ -4,7 +4,7 @@ const UNIT = 64;
 const LEAN = 48;
 const GAP = 18;
 const THIN_GAP = 8;
-const WRAP = 1500;
+const [WRAP, MANY] = [1500, 7];
 
 // Something in a row: a box, or a point (id -1) where a line passes. above, below: [[item, shift]]
 export function newItem(id, row, width, lean) {
@@ -52,6 +52,7 @@ const BELOW = (item) => item.below;
 const AROUND = (item) => [...item.above, ...item.below];
 
 function wrapRow(row) {
+  if (row.filter((item) => item.id >= 0).length < MANY) return [row];
   const lines = [[]];
   let width = 0;
   for (const item of row) {

@@ -109,3 +109,30 @@ def test_the_same_diff_has_the_same_layout() -> None:
     one, two = (layout(scene(decoder(3)), range(99)) for _ in range(2))
     assert (one.x, one.y, one.pieces) == (two.x, two.y, two.pieces)
     assert fold(scene(decoder(3)), {0, 1}) == fold(scene(decoder(3)), {0, 1})
+
+
+@pytest.mark.parametrize("name", ["decoder", "long"])
+def test_lines_run_beside_boxes(name: str) -> None:
+    """The straight way of a piece, past the boxes of its row, crosses none of them."""
+    _, laid = everything(name)
+    boxes = [b for b in laid.folded.boxes if b]
+    for x1, y1, y2, x2, y3, y4, source, *_ in laid.pieces:
+        for box in boxes:
+            left, top = laid.x[box], laid.y[box]
+            for x, start, end in ((x1, y1, y2), (x2, y3, y4)):
+                crosses = left < x < left + laid.w[box] and start < top + laid.h[box] and end > top
+                assert not crosses, (source, box)
+
+
+def test_a_frame_wider_than_a_page_lets_lines_pass_beside_it() -> None:
+    make = Maker()
+    x = make.node("Gather", "")
+    inner = [make.node("M" * 30, f"wide.s{i}", x) for i in range(6)]
+    y = make.node("Concat", "wide", *inner)
+    make.node("Add", "", x, y)
+    drawn = scene(make.diff())
+    laid = layout(drawn, range(drawn.trees))
+    frame = drawn.path.index("wide")
+    assert laid.w[frame] > 1_500
+    past = [p for p in laid.pieces if p[1] == laid.y[frame] and p[8] == 1 and p[5] > laid.y[frame] + laid.h[frame]]
+    assert past and all(p[0] < laid.x[frame] or p[0] > laid.x[frame] + laid.w[frame] for p in past)
