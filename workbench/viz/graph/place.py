@@ -117,7 +117,7 @@ def _approach(line: list[Item], joints: list[list[Joint]]) -> None:
     steps = _steps(line)
     blocks: list[list[int]] = []  # weight, weighted sum, length
     for item, near, step in zip(line, joints, steps):
-        weight = 1 + len(near) * (8 if item.id < 0 else 1)
+        weight = 1 + len(near)
         blocks.append([weight, weight * (_wish(item, near) - step), 1])
         while len(blocks) > 1 and blocks[-2][1] // blocks[-2][0] > blocks[-1][1] // blocks[-1][0]:
             last = blocks.pop()

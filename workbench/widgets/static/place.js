@@ -87,7 +87,7 @@ function approach(line, [points, boxes]) {
   const blocks = [];
   line.forEach((item, i) => {
     const near = item.id < 0 ? points(item) : boxes(item);
-    const weight = 1 + near.length * (item.id < 0 ? 8 : 1);
+    const weight = 1 + near.length;
     blocks.push({ weight, total: weight * (wishOf(item, near) - steps[i]), length: 1 });
     while (blocks.length > 1 && spot(blocks.at(-2)) > spot(blocks.at(-1))) {
       const last = blocks.pop();
