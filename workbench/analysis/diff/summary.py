@@ -86,7 +86,7 @@ class DiffSummary:
 def summarize(diff: GraphDiff) -> DiffSummary:
     """Count what a diff holds."""
     counts = ", ".join(f"{n:,} {status}" for status, n in diff.counts.items())
-    title = f"{diff.labels[0]} -> {diff.labels[1]}: {counts} (matched by {diff.method})"
+    title = f"{names(diff.labels)}: {counts} (matched by {diff.method})"
     steps = collections.Counter((g.rule, *_ops(diff, g)) for g in diff.groups)
     rest = collections.Counter((e.status, diff.info(e).op) for e in diff.unexplained)
     kinds: collections.Counter[tuple[str, str, str]] = collections.Counter()
@@ -97,10 +97,15 @@ def summarize(diff: GraphDiff) -> DiffSummary:
         _steps(steps),
         _steps(kinds),
         tuple(Step(status, n, *((op, "") if status == "removed" else ("", op))) for (status, op), n in _most(rest)),
-        diff.runs,
+        () if diff.is_empty else diff.runs,
         diff.changes,
         _notes(diff),
     )
+
+
+def names(labels: tuple[str, str]) -> str:
+    """``generic -> dml``, whatever the labels are."""
+    return " -> ".join(_cut(" ".join(label.split()), 60) for label in labels)
 
 
 def _texts(change: Change) -> tuple[str, str]:
