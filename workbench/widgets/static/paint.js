@@ -2,7 +2,7 @@
 import { SAME, REMOVED, ADDED, CHANGED, SIGNS, GROUP, FIRST, SECOND } from "./fold.js";
 import { FIELDS, HEAD } from "./layout.js";
 
-const [READABLE, SKETCH] = [0.42, 0.16];
+const [READABLE, SKETCH, DUST] = [0.42, 0.16, 0.03];
 const HIDDEN = { left: [ADDED, SECOND], right: [REMOVED, FIRST] };
 
 // view: {scene, laid, theme, camera, dim, selected, traced, far}; pane: {x, width, height, side}
@@ -18,7 +18,7 @@ export function paint(ctx, view, pane) {
   const [hideStatus, hideSides] = HIDDEN[pane.side] ?? [-1, -1];
   const seen = { x0: -tx / k, x1: (pane.width - tx) / k, y0: -ty / k, y1: (pane.height - ty) / k, hideStatus, hideSides };
   frames(ctx, view, seen);
-  lines(ctx, view, seen);
+  if (k > DUST) lines(ctx, view, seen); // below, a whole layer is a few dots high
   if (k > READABLE) heads(ctx, view, seen);
   boxes(ctx, view, seen);
   ctx.restore();
