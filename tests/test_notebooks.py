@@ -6,6 +6,7 @@ comparison, in the changed cell and in no other: otherwise a green notebook woul
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -23,6 +24,14 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 SANITIZE = FOLDER / "sanitize.cfg"
 # nbval leaves the outputs of such a cell uncompared, so nothing in it can be caught.
 UNCOMPARED = re.compile(r"NBVAL_IGNORE_OUTPUT|NBVAL_SKIP")
+# In teaching order.
+LESSONS = [
+    "00_tour.ipynb", "01_one_model_side_by_side.ipynb", "02_why_a_fusion_did_not_fire.ipynb",
+    "03_write_a_rewrite_rule.ipynb", "08_compare_two_builders.ipynb",
+]  # fmt: skip
+PEERS = {"08_compare_two_builders.ipynb": ("mobius", "onnxruntime_genai", "torch")}
+# Of the code cells, at least so many have an output that nbval compares.
+COMPARED = 0.6
 ABSOLUTE = re.compile(r"(?<![\w.:/<-])/(?:tmp|root|home|Users|work|opt|usr|var)/[\w.-]+|\b[A-Z]:\\[\w\\]")
 COUNT = re.compile(r"(?<![\w.-])\d{1,6}(?![\w.-]|\.\d)")
 
@@ -97,8 +106,23 @@ def failed_cells(report: str) -> list[int]:
     return [int(number) for number in re.findall(r"^FAILED .*::Cell (\d+)", report, re.M)]
 
 
-def test_there_is_a_notebook() -> None:
-    assert [path.name for path in NOTEBOOKS][:1] == ["01_one_model_side_by_side.ipynb"]
+def compared(notebook: Any) -> float:
+    """Share of the code cells with an output that nbval compares: text, and pictures of our own writing."""
+    cells = code_cells(notebook)
+    with_text = [
+        cell for cell in cells
+        if not UNCOMPARED.search(cell.source) and any(text.strip() for o in cell.outputs for text in texts(o))
+    ]  # fmt: skip
+    return len(with_text) / len(cells)
+
+
+def test_the_notebooks_are_there_in_teaching_order() -> None:
+    assert [path.name for path in NOTEBOOKS] == LESSONS
+
+
+@each_notebook
+def test_most_cells_are_really_compared(path: Path) -> None:
+    assert compared(read(path)) >= COMPARED
 
 
 @each_notebook
@@ -110,6 +134,8 @@ def test_notebook_is_fit_to_commit(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.weights
 def test_a_tampered_count_fails(path: Path, tmp_path: Path) -> None:
+    if absent := [name for name in PEERS.get(path.name, ()) if importlib.util.find_spec(name) is None]:
+        pytest.skip(f"{', '.join(absent)} not installed: pip install -e '.[peers]'")
     notebook = read(path)
     cell = tamper(notebook)
     copy = tmp_path / path.name
@@ -147,6 +173,13 @@ def test_comparison_passes_untouched_and_fails_tampered(tmp_path: Path) -> None:
     assert (done.returncode, failed_cells(done.stdout)) == (0, []), done.stdout
     done = nbval(wrong)
     assert (done.returncode, failed_cells(done.stdout)) == (1, [1]), done.stdout
+
+
+def test_cells_without_compared_output_are_seen() -> None:
+    assert compared(small_notebook()) == pytest.approx(2 / 3)
+    quiet = small_notebook()
+    quiet.cells[2].source = "# NBVAL_IGNORE_OUTPUT\nops"
+    assert compared(quiet) == pytest.approx(1 / 3)
 
 
 def test_problems_are_seen() -> None:

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from workbench.analysis.diff import GraphDiff, diff
+    from workbench.analysis.ep_summary import EpSummary
     from workbench.analysis.histogram import OpHistogram, histogram
     from workbench.analysis.misses import MissTable
     from workbench.analysis.parity_report import ParityReport
+    from workbench.analysis.rule_matrix import RuleMatrix
     from workbench.analysis.tables import FusionTable, OpTable
     from workbench.build import build, build_from_module
     from workbench.compare import Comparison, compare
@@ -41,12 +44,14 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from workbench.optimize import Optimized, optimize
     from workbench.package import Package, load
+    from workbench.rules.recording import Recording
     from workbench.rules.report import Miss, OptimizationReport, RuleReport
     from workbench.runtime.generate import generate, run
     from workbench.runtime.ort_cpu import OrtCpuSession, SessionSettings
     from workbench.support import support
     from workbench.widgets.netron import open_in_netron
     from workbench.widgets.panel import ComparePanel
+    from workbench.widgets.report import Report
     from workbench.zoo import families
 
 _PLACES = {
@@ -60,12 +65,16 @@ _PLACES = {
     "generate": "runtime.generate",
     "run": "runtime.generate",
     # look
+    "diff": "analysis.diff",
     "histogram": "analysis.histogram",
     "open_in_netron": "widgets.netron",
     "ComparePanel": "widgets.panel",
+    "Report": "widgets.report",
     # results
     "Comparison": "compare",
+    "EpSummary": "analysis.ep_summary",
     "FusionTable": "analysis.tables",
+    "GraphDiff": "analysis.diff",
     "MissTable": "analysis.misses",
     "OpHistogram": "analysis.histogram",
     "OpTable": "analysis.tables",
@@ -73,6 +82,8 @@ _PLACES = {
     "Optimized": "optimize",
     "Package": "package",
     "ParityReport": "analysis.parity_report",
+    "Recording": "rules.recording",
+    "RuleMatrix": "analysis.rule_matrix",
     "RuleReport": "rules.report",
     "Miss": "rules.report",
     # facts and models
@@ -109,9 +120,10 @@ _PLACES = {
 __all__ = [
     "build", "build_from_module", "compare", "load", "optimize",
     "run", "generate",
-    "histogram", "open_in_netron", "ComparePanel",
-    "Comparison", "FusionTable", "MissTable", "OpHistogram", "OpTable", "OptimizationReport", "Optimized", "Package",
-    "ParityReport", "RuleReport", "Miss",
+    "diff", "histogram", "open_in_netron", "ComparePanel", "Report",
+    "Comparison", "EpSummary", "FusionTable", "GraphDiff", "MissTable", "OpHistogram", "OpTable",
+    "OptimizationReport", "Optimized", "Package",
+    "ParityReport", "Recording", "RuleMatrix", "RuleReport", "Miss",
     "CausalLM", "ExecutionProvider", "Kernel", "ModelConfig", "RopeConfig", "execution_providers",
     "families", "get_ep", "register_ep", "support",
     "OrtCpuSession", "SessionSettings",

@@ -33,6 +33,7 @@ from workbench.types import Padding, Role, Stage, dtype_word, parse_dtype
 if TYPE_CHECKING:
     import onnx
 
+    from workbench.analysis.misses import MissTable
     from workbench.package import Package
 
 
@@ -43,6 +44,12 @@ class Optimized:
     model: ir.Model
     report: OptimizationReport
     recording: Recording | None = None
+
+    def misses(self) -> MissTable:
+        """Every candidate that a rule left alone, with the reason."""
+        from workbench.analysis.misses import miss_table
+
+        return miss_table({self.report.execution_provider: self.report})
 
     def __repr__(self) -> str:
         return f"Optimized({self.report!r})"
