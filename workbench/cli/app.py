@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from workbench.cli.diff import SCHEMA as DIFF_SCHEMA
+from workbench.cli.diff import diff
 from workbench.cli.doctor import SCHEMA as DOCTOR_SCHEMA
 from workbench.cli.document import SCHEMA as COMPARISON_SCHEMA
 from workbench.cli.shell import (
@@ -199,6 +201,9 @@ def _write(path: Path, text: str) -> None:
     from workbench.viz.figure import write_atomic
 
     write_atomic(path, text.encode("utf-8"))
+
+
+app.command(epilog=DIFF_SCHEMA)(diff)
 
 
 @app.command(epilog="JSON: a list of {model_type, task, roles, proven: yes|stale|no, max_abs_diff, versions}.")

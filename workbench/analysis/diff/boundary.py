@@ -51,8 +51,22 @@ class Boundary:
             return True
         if new:
             before = self.edge(1, sb[1])
-            return not before or sa[0] == "w" or self.partner(sa) in before
+            return not before or sa[0] == "w" or self.partner(sa) in before or self._merged(1, sb, sa)
+        if self._merged(0, sa, sb):
+            return True
         return not self.edge(0, sa[1]) or sb[0] == "w" or sb in {self.partner(s) for s in self.edge(0, sa[1])}
+
+    def what(self, number: int, node: int) -> tuple[object, ...]:
+        """What a node computes: equal for two that could be one."""
+        labels = self.labels[number]
+        return labels.kinds[node], labels.settings[node], tuple(self.sides[number].sources[node])
+
+    def _merged(self, number: int, gone: Source, kept: Source) -> bool:
+        """Whether a node without partner computes what a node of its graph does that the other graph kept."""
+        if kept[0] != "n" or kept[2] != gone[2]:
+            return False
+        twin = self.to[1 - number][kept[1]]
+        return twin >= 0 and self.what(number, twin) == self.what(number, gone[1])
 
     def edge(self, number: int, index: int) -> frozenset[Source]:
         """What a region of unmatched nodes reads from outside, from one of them upwards; weights left out."""

@@ -207,13 +207,10 @@ def _not_compared(boundary: Boundary) -> tuple[tuple[str, ...], tuple[str, ...]]
             continue
         prints = boundary.labels[0].prints[i], boundary.labels[1].prints[j]
         name = boundary.sides[0].initializers[i].name or ""
-        kinds = {p[0] if p else "none" for p in prints}
-        if (
-            prints[0] is None
-            or prints[1] is None
-            or (kinds != {"whole"} and kinds != {"sample"} and prints[0] != prints[1])
-        ):
-            unread.append(name)
-        elif kinds == {"sample"}:
+        one, other = (p[:3] if p is not None and p[0] != "object" else None for p in prints)
+        if one is None or one != other:  # not read, or of two dtypes or shapes
+            if prints[0] is None or prints[0] != prints[1]:
+                unread.append(name)
+        elif one[0] == "sample":
             sampled.append(name)
     return tuple(unread), tuple(sampled)

@@ -6,6 +6,7 @@ Everything that matching and comparing ask for stands in lists by a node's index
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -66,7 +67,7 @@ class Side:
         if own:
             return tuple(own.split())
         foreign = props.get(FOREIGN_RULE)
-        return (foreign,) if foreign else ()
+        return tuple(name for name in re.split(r"[,\s]+", foreign) if name) if foreign else ()
 
     def replaces(self, index: int) -> tuple[str, ...]:
         """Names of the generic graph's nodes that a rewrite removed for this one."""

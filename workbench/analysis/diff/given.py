@@ -40,17 +40,26 @@ def take(argument: str, found: Any) -> Given:
     if isinstance(found, onnx.ModelProto):
         return Given(_parsed(argument, found), found.graph.name or argument)
     if isinstance(found, str | os.PathLike):
-        from workbench.package import load
-
-        path = Path(found)
-        name = path.name if path.is_dir() or path.stem != "model" else path.parent.name or path.stem
-        return dataclasses.replace(_package(load(path)), label=name or str(path))
+        return _stored(Path(found))
     if isinstance(found, Mapping) and hasattr(found, "models"):
         return _package(found)
     model, report = getattr(found, "model", None), getattr(found, "report", None)
     if isinstance(model, ir.Model):
         return Given(model, getattr(report, "execution_provider", "") or argument)
     raise wrong_type(argument, found, ALLOWED)
+
+
+def _stored(path: Path) -> Given:
+    """A file, our package's folder, or a folder of another builder that holds one graph; named as it lies on disk."""
+    from workbench.package import load
+
+    place = path
+    if path.is_dir() and not (path / "manifest.json").is_file():
+        graphs = sorted(path.glob("*.onnx"))
+        plain = path / "model.onnx"
+        place = plain if plain in graphs else graphs[0] if len(graphs) == 1 else path
+    name = path.name if path.is_dir() else path.stem if path.stem != "model" else path.resolve().parent.name
+    return dataclasses.replace(_package(load(place)), label=name or str(path))
 
 
 def _parsed(argument: str, proto: onnx.ModelProto) -> ir.Model:

@@ -110,10 +110,12 @@ class GraphDiff:
         return save_html(self, path)
 
     def __repr__(self) -> str:
+        from workbench.analysis.diff.summary import names
+
         counts = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         explained = f", {_plural(len(self.groups), 'group')}" if self.groups else ""
         changed = f", {_plural(len(self.changes), 'graph change')}" if self.changes else ""
-        return f"GraphDiff({self.labels[0]} -> {self.labels[1]}: {counts}{explained}{changed}; by {self.method})"
+        return f"GraphDiff({names(self.labels)}: {counts}{explained}{changed}; by {self.method})"
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()

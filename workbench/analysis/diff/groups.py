@@ -154,26 +154,18 @@ def _kept_as_weight(groups: Groups, number: int, node: int) -> bool:
 
 def by_merging(groups: Groups, number: int) -> None:
     """Identities, and nodes that compute what another node computes as well."""
-    side, to = groups.sides[number], groups.to[number]
-    for node in groups.free(number):
+    side = groups.sides[number]
+    kept: set[tuple[object, ...]] = set()
+    free = groups.free(number)
+    wanted = {side.ops[node] for node in free}
+    for node, partner in enumerate(groups.to[number]):
+        if partner >= 0 and side.ops[node] in wanted:
+            kept.add(groups.boundary.what(number, node))
+    for node in free:
         if side.ops[node] == ("", "Identity"):
             groups.add("identity", *_two(number, [node], []))
-        elif (twin := _twin(groups, number, node)) >= 0 and to[twin] >= 0:
+        elif groups.boundary.what(number, node) in kept:
             groups.add("cse", *_two(number, [node], []))
-
-
-def _twin(groups: Groups, number: int, node: int) -> int:
-    """A matched node of the same graph with the same operator, attributes and inputs."""
-    side, labels = groups.sides[number], groups.boundary.labels[number]
-    sources = side.sources[node]
-    first = next((s for s in sources if s is not None and s[0] == "n"), None)
-    if first is None:
-        return -1
-    for other, _, _ in side.readers[first[1]][:64]:
-        same = labels.kinds[other] == labels.kinds[node] and labels.settings[other] == labels.settings[node]
-        if other != node and same and side.sources[other] == sources and groups.to[number][other] >= 0:
-            return other
-    return -1
 
 
 # --- regions between the same values ------------------------------------------------------------------------
@@ -183,6 +175,10 @@ def by_boundary(groups: Groups, stand_ins: Sequence[tuple[int, int]]) -> None:
     for x in groups.free(0):
         for y in _partners(groups, 0, [x]):
             if y not in groups.of[1]:
+                ends[x][y] = None
+    for y in groups.free(1):
+        for x in _partners(groups, 1, [y]):
+            if x not in groups.of[0]:
                 ends[x][y] = None
     for x, y in stand_ins:
         if x not in groups.of[0] and y not in groups.of[1]:
@@ -254,8 +250,11 @@ def _partners(groups: Groups, number: int, nodes: Iterable[int]) -> list[int]:
     for node in nodes:
         for reader, position, _ in side.readers[node]:
             partner = to[number][reader]
-            if partner >= 0:
-                _note(found, _at(other, partner, position), to[1 - number])
+            if partner < 0:
+                continue
+            there = _at(other, partner, position)
+            for source in other.sources[partner] if there is None else (there,):  # an input less: one for several
+                _note(found, source, to[1 - number])
         for where, name, _ in side.gives[node]:
             for given, source in _gives(groups, 1 - number, where):
                 if given == _key(groups, number, where, name):

@@ -116,6 +116,11 @@ def _weights(a: Side, b: Side, prints: list[list[Print]]) -> list[list[tuple[Any
     return made
 
 
+def _known(shape: Any) -> tuple[int | None, ...] | None:
+    """Sizes that tell something: a 1 may be a batch that was fixed."""
+    return None if shape is None else tuple(d if isinstance(d, int) and d != 1 else None for d in shape)
+
+
 def _roots(side: Side, other: Side) -> list[str | None]:
     """The name that a weight goes by on both sides: its own, or what remains of it without its last part."""
     names = {value.name for value in other.initializers}
@@ -156,7 +161,7 @@ def _label(
         )
         if constant[index] and len(sources) == 1 and sources[0] is not None:
             grown[index] = roots[sources[0][1]] if sources[0][0] == "w" else grown[sources[0][1]]
-    types = [tuple((kind_of(v.dtype), sizes(v.shape)) for v in node.outputs) for node in side.nodes]
+    types = [tuple((kind_of(v.dtype), _known(v.shape)) for v in node.outputs) for node in side.nodes]
     return Labels(
         kinds=[(home, *op, node.overload) for home, op, node in zip(side.homes, side.ops, side.nodes)],
         families=[
@@ -228,7 +233,7 @@ def _depth(side: Side) -> list[int]:
 def cones(side: Side, labels: Labels) -> tuple[list[int], list[int]]:
     """A hash of everything before each node, and one of everything after it."""
     before, after = [0] * len(side), [0] * len(side)
-    own = [hash((k, s, t)) for k, s, t in zip(labels.kinds, labels.settings, labels.types)]
+    own = [hash(pair) for pair in zip(labels.kinds, labels.settings)]
     for index in side.order:
         sources = [_source_key(s, labels, before) for s in side.sources[index]]
         sources += [("inner", before[s[1]], s[2]) if s[0] == "n" else s[:1] for s in side.inner[index]]

@@ -44,6 +44,8 @@ def _twins(matcher: Matcher, fa: list[int], fb: list[int]) -> None:
         if free and matcher.compatible(x, free[-1]):
             matcher.pair(x, free.pop())
             matcher.spread()
+    matcher.cones = (fa, fb)
+    matcher.spread([x for x, y in enumerate(matcher.to[0]) if y < 0])
 
 
 def _kind(matcher: Matcher, number: int, i: int) -> Any:

@@ -26,6 +26,8 @@ class Matcher:
         told = all(any(node.metadata_props for node in side.nodes) for side in (a, b))
         self.made = [[told and bool(side.rules(i)) for i in range(len(side))] for side in (a, b)]
         """Nodes that a rewrite made, where both graphs tell."""
+        self.cones: tuple[list[int], ...] = ()
+        """Hashes of all that is above each node, once twins may be settled."""
         self.found: set[int] = set()
         """Nodes of the first graph that were matched by structure, not by name."""
         self.gone = [[False] * len(a), [False] * len(b)]
@@ -131,12 +133,12 @@ class Matcher:
                 self.pair(x, y)
 
     def anchored(self) -> list[int]:
-        """Free nodes of the first graph that read a weight which both graphs know."""
+        """Free nodes of the first graph that read an input, or a weight which both graphs know."""
         found = []
         for x, sources in enumerate(self.sides[0].sources):
             if self.to[0][x] < 0:
-                weights = [self.labels[0].weights[s[1]][0] for s in sources if s is not None and s[0] == "w"]
-                if any(kind != "like" for kind in weights):
+                read = [s for s in sources if s is not None and s[0] in "wi"]
+                if any(s[0] == "i" or self.labels[0].weights[s[1]][0] != "like" for s in read):
                     found.append(x)
         return found
 
@@ -157,9 +159,13 @@ class Matcher:
             score = self._score(x, y) if number == 0 else self._score(y, x)
             if score > best:
                 best, first, tie = score, y, False
-            elif score == best and score > 0:
+            elif score == best and score > 0 and not self._twins(1 - number, first, y):
                 tie = True
         return -1 if tie else first
+
+    def _twins(self, number: int, one: int, other: int) -> bool:
+        """Whether two nodes compute the same; asked only when nothing else is left to tell them apart."""
+        return bool(self.cones) and self.cones[number][one] == self.cones[number][other]
 
     def _candidates(self, number: int, x: int) -> list[int]:
         """Free nodes of the other side that stand where a partner of a neighbour of ``x`` says."""

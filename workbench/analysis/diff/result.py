@@ -50,7 +50,8 @@ class Change:
     after: str
 
     def __str__(self) -> str:
-        return f"{self.what} {self.where}: {self.before or 'none'} -> {self.after or 'none'}"
+        what = self.where if self.where.startswith(self.what) else f"{self.what} {self.where}"
+        return f"{what}: {self.before or 'none'} -> {self.after or 'none'}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -86,26 +86,37 @@ class DiffSummary:
 def summarize(diff: GraphDiff) -> DiffSummary:
     """Count what a diff holds."""
     counts = ", ".join(f"{n:,} {status}" for status, n in diff.counts.items())
-    title = f"{diff.labels[0]} -> {diff.labels[1]}: {counts} (matched by {diff.method})"
+    title = f"{names(diff.labels)}: {counts} (matched by {diff.method})"
     steps = collections.Counter((g.rule, *_ops(diff, g)) for g in diff.groups)
     rest = collections.Counter((e.status, diff.info(e).op) for e in diff.unexplained)
     kinds: collections.Counter[tuple[str, str, str]] = collections.Counter()
     for entry in diff.entries:
-        kinds.update((f"{diff.info(entry).op} {c.what} {c.where}", *_texts(c)) for c in entry.changes)
+        kinds.update((f"{diff.info(entry).op} {_what(c)}", *_texts(c)) for c in entry.changes)
     return DiffSummary(
         title,
         _steps(steps),
         _steps(kinds),
         tuple(Step(status, n, *((op, "") if status == "removed" else ("", op))) for (status, op), n in _most(rest)),
-        diff.runs,
+        () if diff.is_empty else diff.runs,
         diff.changes,
         _notes(diff),
     )
 
 
+def names(labels: tuple[str, str]) -> str:
+    """``generic -> dml``, whatever the labels are."""
+    return " -> ".join(_cut(" ".join(label.split()), 60) for label in labels)
+
+
 def _texts(change: Change) -> tuple[str, str]:
     """Values of settings are counted by what they are; names of values would all differ."""
-    return ("", "") if change.what == "input" else (change.before, change.after)
+    if change.what != "input":
+        return change.before, change.after
+    return ("a value" if change.before else ""), ("another" if change.before else "a value") if change.after else ""
+
+
+def _what(change: Change) -> str:
+    return change.where if change.where.startswith(change.what) else f"{change.what} {change.where}"
 
 
 def _steps(counts: collections.Counter[tuple[str, str, str]]) -> tuple[Step, ...]:
