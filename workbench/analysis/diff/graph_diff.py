@@ -95,12 +95,12 @@ class GraphDiff:
 
     def widget(self) -> Any:
         """The interactive view of both graphs as one."""
-        from workbench.widgets.graph_diff import GraphDiffView  # type: ignore[import-not-found]
+        from importlib import import_module
 
-        return GraphDiffView(self)
+        return import_module("workbench.widgets.graph_diff").GraphDiffView(self)
 
     def save_html(self, path: str | os.PathLike[str]) -> Path:
-        """Write one self-contained page that works offline: the interactive view and the summary.
+        """Write one self-contained page that works offline: the summary, and every node that is not the same.
 
         Raises:
             SaveError: the folder is missing, full or not writable.
