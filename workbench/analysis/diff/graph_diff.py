@@ -100,12 +100,12 @@ class GraphDiff:
         return GraphDiffView(self)
 
     def save_html(self, path: str | os.PathLike[str]) -> Path:
-        """Write one self-contained page that works offline: the interactive view and the summary.
+        """Write one self-contained page that works offline: the graph to walk through, the summary, what differs.
 
         Raises:
             SaveError: the folder is missing, full or not writable.
         """
-        from workbench.viz.diff_page import save_html
+        from workbench.widgets.diff_report import save_html
 
         return save_html(self, path)
 

@@ -114,11 +114,12 @@ def by_function(groups: Groups) -> None:
                 continue
             made = _region(groups, 1 - number, _partners(groups, number, [call]))
             body = [i for i in groups.free(number) if side.homes[i][:4] == ("function", *key)]
-            if made and {other.ops[i] for i in made} <= {side.ops[i] for i in body} | set(_inlined(side, key)):
+            if made and {other.ops[i] for i in made} <= _inside(side, key):
                 groups.add("inline", *_two(number, [call, *body], made))
 
 
-def _inlined(side: Side, key: tuple[str, str, str]) -> set[tuple[str, str]]:
+def _inside(side: Side, key: tuple[str, str, str]) -> set[tuple[str, str]]:
+    """Operators of a function's body."""
     return {op for op, home in zip(side.ops, side.homes) if home[:4] == ("function", *key)}
 
 

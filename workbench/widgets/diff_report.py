@@ -1,4 +1,4 @@
-"""A graph diff as one HTML page that opens anywhere, offline."""
+"""A graph diff as one HTML page that opens offline: the picture alive, the summary, every node that differs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from workbench.analysis.markup import escape, table
 from workbench.viz.figure import write_atomic
 from workbench.viz.page import page, wide
+from workbench.widgets.graph_diff import GraphDiffView
+from workbench.widgets.report import Report
 
 if TYPE_CHECKING:
     from workbench.analysis.diff import GraphDiff
@@ -22,9 +24,10 @@ def save_html(diff: GraphDiff, path: str | os.PathLike[str]) -> Path:
 def to_html(diff: GraphDiff) -> str:
     """The document that :func:`save_html` writes."""
     frame = diff.to_frame()
-    rows = frame.to_numpy().tolist()
+    rows = table(list(frame.columns), frame.to_numpy().tolist(), empty="Every node is in both graphs and the same.")
     sections = [
+        *Report("", ("Graph", GraphDiffView(diff))).sections(),
         ("Summary", wide(diff.summary()._repr_html_())),
-        ("Nodes", wide(table(list(frame.columns), rows, empty="Every node is in both graphs and the same."))),
+        ("Nodes", wide(rows)),
     ]
     return page(f"{diff.labels[0]} against {diff.labels[1]}", f'<p class="verdict">{escape(repr(diff))}</p>', sections)
