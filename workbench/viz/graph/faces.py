@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from workbench.viz.graph.look import picture
@@ -12,5 +13,7 @@ from workbench.viz.graph.svg import draw as draw_svg
 def faces(diff: Any) -> tuple[dict[str, str], dict[str, Any]]:
     """Data and metadata by media type. There is no HTML, so that front ends choose the picture."""
     shown = picture(diff)
-    drawn, metadata = draw_png(shown)._repr_mimebundle_()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script that the font lacks: boxes, in PNG
+        drawn, metadata = draw_png(shown)._repr_mimebundle_()
     return {"text/plain": repr(diff), "image/svg+xml": draw_svg(shown), "image/png": drawn["image/png"]}, metadata

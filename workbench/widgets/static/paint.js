@@ -156,17 +156,17 @@ function boxes(ctx, view, seen) {
   for (const [key, ids] of [...sets].sort(([a], [b]) => (b > 3) - (a > 3))) {
     const status = key % 4;
     ctx.globalAlpha = key > 3 ? 0.22 : 1;
-    const path = new Path2D();
-    for (const id of ids) {
-      if (id < scene.trees && camera.k > SKETCH) outline(path, x[id] + 4, y[id] + 4, w[id], h[id], camera.k);
-      outline(path, x[id], y[id], w[id], h[id], camera.k);
-    }
     ctx.fillStyle = camera.k > SKETCH ? theme.fill[status] : theme.edge[status];
-    ctx.fill(path);
     ctx.lineWidth = status === SAME ? 1 : 2;
     ctx.strokeStyle = theme.edge[status];
     ctx.setLineDash(status === REMOVED && camera.k > READABLE ? [5, 3] : []);
-    if (camera.k > SKETCH) ctx.stroke(path);
+    const folded = camera.k > SKETCH ? ids.filter((id) => id < scene.trees) : [];
+    for (const [set, shift] of [[folded, 4], [ids, 0]]) {
+      const path = new Path2D(); // a folded box lies on a second one
+      for (const id of set) outline(path, x[id] + shift, y[id] + shift, w[id], h[id], camera.k);
+      ctx.fill(path);
+      if (camera.k > SKETCH) ctx.stroke(path);
+    }
     ctx.setLineDash([]);
     for (const id of ids) inBox(ctx, view, id, status, seen);
   }

@@ -37,7 +37,7 @@ def test_the_summary_counts_what_is_alike(found: GraphDiff) -> None:
     assert sum(step.count for step in summary.steps) == len(found.groups)
     assert repr(summary) == "\n".join(summary.lines)
     assert list(summary.to_frame().columns) == ["what", "count", "before", "after"]
-    assert "fuse/skip_rms_norm" in summary._repr_html_() and found._repr_html_() == summary._repr_html_()
+    assert "fuse/skip_rms_norm" in summary._repr_html_()
     assert not summary.unexplained
 
 

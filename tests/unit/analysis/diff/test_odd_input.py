@@ -40,7 +40,7 @@ def test_names_of_every_kind(name: str) -> None:
             one.outputs[0].name = name + one.op_type if name else one.outputs[0].name
     found = diff(before, after, labels=(name, "b"))
     assert dict(found.counts) == {"same": 2, "changed": 0, "removed": 1, "added": 2}
-    html = found._repr_html_() + found.summary()._repr_html_()
+    html = found._repr_mimebundle_()[0]["image/svg+xml"] + found.summary()._repr_html_()
     assert "<script" not in html
     assert len(repr(found.summary()).splitlines()) == len(found.summary().lines)
 
