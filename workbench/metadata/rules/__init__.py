@@ -1,0 +1,24 @@
+"""The rules, one file a group. ``RULES`` has them by number."""
+
+from workbench.metadata.registry import Rule, collected
+from workbench.metadata.rules import (  # noqa: F401  (importing a file writes its rules down)
+    a_parsing,
+    b_document,
+    c_generation,
+    d_profiles,
+    e_preprocessing,
+    f_adapters,
+    g_lowering,
+    h_contracts,
+    i_inputs,
+    j_outputs,
+    k_components,
+    l_state,
+    m_serving,
+    n_scope,
+    o_batching,
+    p_speculative,
+    q_package,
+)
+
+RULES: dict[int, Rule] = collected()
