@@ -17,7 +17,7 @@ FAULTS = [
         3, "dec", put("in.prompt.source.name", "x"), near=put("in.mask.source.name", "x"), severity="warning"
     ),  # fmt: skip
     Fault(4, "dec", drop("state.done.initializer"), near=drop("model.vocab_size")),
-    Fault(4, "dec", drop("in.prompt.source.kind"), near=drop("in.yes.default")),
+    Fault(4, "dec", drop("in.prompt.source.kind"), near=drop("package.tokenizer")),
     Fault(5, "dec", put("groups.kv.aliasing", "maybe"), near=put("groups.kv.aliasing", "required")),
     Fault(6, "dec", put("steps[0].steps[0].kind", "transfer"), near=put("in.mask.source", _FILE)),
     Fault(7, "dec", put("required_capabilities", "kv_cache"), near=put("required_capabilities", ["kv_cache"])),

@@ -7,9 +7,10 @@ from tests.unit.metadata.edits import Fault, all_of, drop, put
 _DECODING = "profiles.words.decoding"
 _VOCABULARY = f"{_DECODING}.vocabulary"
 _FOLDING = {"kind": "folding", "version": "1", "outputs": {"x": "nope"}}
+_IGNORED = _FOLDING | {"requirement": "ignorable"}
 
 FAULTS = [
-    Fault(22, "dec", put("profiles.fold", _FOLDING), near=put("profiles.fold", _FOLDING | {"requirement": "ignorable"})),
+    Fault(22, "dec", put("profiles.fold", _FOLDING), near=put("profiles.fold", _IGNORED)),
     Fault(23, "dec", put("profiles.chat.outputs.tokens", "nope"), near=put("profiles.chat.outputs.text", "tokens")),
     Fault(24, "dec", all_of(drop("pipeline"), drop("generation")), near=put("profiles.chat.outputs", {})),
     Fault(25, "asr", drop(_DECODING), near=all_of(drop(_DECODING), put("profiles.words.kind", "reward"),
