@@ -15,7 +15,9 @@ Path = tuple[str | int, ...]
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What keeps a text from being data. ``rule`` is 1 (no YAML or JSON) or 7 (a key or value of a wrong type)."""
+    """What keeps a text from being data. ``rule`` is the number of a parse rule: 1 (no YAML or JSON), 7 (a wrong type),
+    or another where the dialect of the document asks for something of its own.
+    """
 
     message: str
     hint: str = ""

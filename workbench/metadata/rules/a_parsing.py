@@ -41,6 +41,13 @@ def _is_dimension(path: Path) -> bool:
     return len(path) > 1 and path[-2] == "shape"
 
 
+def _faults(context: Context, number: int) -> Iterator[Finding]:
+    """What reading found, in the text or in words of another dialect."""
+    for fault in context.loaded.faults:
+        if fault.rule == number:
+            yield Finding(fault.path, fault.message, fault.hint, line=fault.line)
+
+
 def _misfits(context: Context, number: int) -> Iterator[Misfit]:
     return (misfit for misfit in context.misfits if _rule_of(misfit) == number)
 
@@ -63,9 +70,7 @@ def _show(value: object) -> str:
 
 @rule(1, "parse", "The text is YAML, or JSON in a .json file: one document, no key twice, within the bounds.")
 def _text(context: Context) -> Iterator[Finding]:
-    for fault in context.loaded.faults:
-        if fault.rule == 1:
-            yield Finding(fault.path, fault.message, fault.hint, line=fault.line)
+    yield from _faults(context, 1)
 
 
 @rule(2, "parse", "The document has no top-level key but the known ones.")
@@ -77,6 +82,7 @@ def _top_level(context: Context) -> Iterator[Finding]:
 
 @rule(3, "parse", "A closed mapping has no unknown key; beside a kind without fields one is ignored with a warning.")
 def _closed(context: Context) -> Iterator[Finding]:
+    yield from _faults(context, 3)
     for misfit in _misfits(context, 3):
         key, place = _show(misfit.path[-1]), show_path(misfit.path[:-1])
         if misfit.ignored:
@@ -89,6 +95,7 @@ def _closed(context: Context) -> Iterator[Finding]:
 
 @rule(4, "parse", "Every required key is there.")
 def _required(context: Context) -> Iterator[Finding]:
+    yield from _faults(context, 4)
     for misfit in _misfits(context, 4):
         place = show_path(misfit.path[:-1]) or "The document"
         yield Finding(misfit.path, f"{place} lacks the key {_show(misfit.path[-1])}.", "Add it.")
@@ -96,6 +103,7 @@ def _required(context: Context) -> Iterator[Finding]:
 
 @rule(5, "parse", "A word of a closed list is one of that list.")
 def _words(context: Context) -> Iterator[Finding]:
+    yield from _faults(context, 5)
     for misfit in _misfits(context, 5):
         message = f"{show_path(misfit.path)} is {_show(misfit.found)}, no word of its list."
         yield Finding(misfit.path, message, f"Write one of {misfit.allowed.replace(' or ', ', ')}.")
@@ -103,6 +111,7 @@ def _words(context: Context) -> Iterator[Finding]:
 
 @rule(6, "parse", "The kind of a step, source, role, layout or other union is a known one.")
 def _kinds(context: Context) -> Iterator[Finding]:
+    yield from _faults(context, 6)
     for misfit in _misfits(context, 6):
         message = f"{show_path(misfit.path)} has the unknown kind {_show(misfit.found['kind'])}."
         yield Finding((*misfit.path, "kind"), message, f"Write one of {misfit.allowed}.")
@@ -120,9 +129,7 @@ _NOUNS = {
 
 @rule(7, "parse", "Every value has its type: text, whole number in range, number, truth value, list or mapping.")
 def _types(context: Context) -> Iterator[Finding]:
-    for fault in context.loaded.faults:
-        if fault.rule == 7:
-            yield Finding(fault.path, fault.message, fault.hint, line=fault.line)
+    yield from _faults(context, 7)
     for misfit in _misfits(context, 7):
         wanted = _NOUNS.get(misfit.kind, "a value of another type")
         place = show_path(misfit.path) or "The document"
@@ -150,6 +157,7 @@ def _presence(context: Context) -> Iterator[Finding]:
 
 @rule(11, "parse", "Keys that the format gave up stay away: slots, rows, epochs, storage, paging, phases, hashes.")
 def _removed(context: Context) -> Iterator[Finding]:
+    yield from _faults(context, 11)
     for misfit in _misfits(context, 11):
         place = show_path(misfit.path[:-1]) or "The document"
         message = f"{place} has the key {_show(misfit.path[-1])}, which the format gave up."
