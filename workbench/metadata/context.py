@@ -6,7 +6,7 @@ import dataclasses
 import pathlib
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.metadata.diagnostic import Path
 from workbench.metadata.document import Document
@@ -16,6 +16,9 @@ from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.parsing import Misfit, parse
 from workbench.metadata.reading import Loaded
+
+if TYPE_CHECKING:
+    from workbench.metadata.scope import Scope
 
 WORKFLOW: Path = ("pipeline", "workflow")
 AnyStep = SequenceStep | InvokeStep | LoopStep | BranchStep | EmitStep
@@ -76,6 +79,13 @@ class Context:
     def steps(self) -> tuple[Placed, ...]:
         """Every step at every depth, outer before inner, setup before body."""
         return tuple(_steps(self.workflow.steps, (*WORKFLOW, "steps"), ())) if self.workflow else ()
+
+    @cached_property
+    def scope(self) -> Scope:
+        """Every value of the workflow, and what the walk through its steps finds wrong."""
+        from workbench.metadata.scope import Scope, scope_of
+
+        return scope_of(self.workflow) if self.workflow else Scope()
 
     @cached_property
     def invokes(self) -> dict[str, list[Placed]]:

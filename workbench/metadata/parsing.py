@@ -15,8 +15,8 @@ from workbench.metadata.diagnostic import Path
 from workbench.metadata.document import Document
 from workbench.metadata.document.base import Bare
 
-MOST = 1000
-"""Misfits reported of one document."""
+MOST = 8000
+"""Complaints of the library that are looked at: a document with more is not understood any better."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +56,12 @@ def _without(data: Any, paths: set[Path], here: Path = ()) -> Any:
 def _misfits(error: pydantic.ValidationError, data: Any) -> tuple[Misfit, ...]:
     """One misfit a place: members of a union complain each for itself, the one that came closest is kept."""
     by_path: dict[Path, Misfit] = {}
-    for detail in error.errors(include_url=False)[: MOST * 4]:
+    for detail in error.errors(include_url=False)[:MOST]:
         misfit = _misfit(detail, data)
         before = by_path.get(misfit.path)
         if before is None or (before.kind.endswith("_type") and not misfit.kind.endswith("_type")):
             by_path[misfit.path] = misfit
-    return tuple(by_path.values())[:MOST]
+    return tuple(by_path.values())
 
 
 def _misfit(detail: ErrorDetails, data: Any) -> Misfit:
