@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import warnings
 from typing import Any
 
 from workbench.errors import root_cause
@@ -15,6 +16,9 @@ _ABSENT = {
     "no-file": "it is no regular file",
 }
 _MOST_BYTES = 2**31
+_TEXT = {
+    ".onnxtxt": "onnxtxt", ".textproto": "textproto", ".txtpb": "textproto", ".pbtxt": "textproto", ".json": "json",
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +61,9 @@ def graph_ports(root: pathlib.Path, artifact: str) -> GraphPorts | str:
 def _read(path: pathlib.Path) -> GraphPorts:
     import onnx_ir as ir
 
-    graph = ir.load(path).graph
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The onnxtxt format is experimental")
+        graph = ir.load(path, format=_TEXT.get(path.suffix.lower(), "protobuf")).graph
     required = frozenset(str(value.name) for value in graph.inputs if str(value.name) not in graph.initializers)
     inputs, outputs = ({str(value.name): _port(value) for value in values} for values in (graph.inputs, graph.outputs))
     if not outputs:

@@ -39,11 +39,11 @@ def _ignorable(profile: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """Compact JSON with sorted keys; the empty text for what counts as nothing: null, and what is empty inside."""
+    """Compact JSON, keys in the order of code points (and so of bytes); the empty text for what counts as nothing: null, and what is empty inside."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
-        parts = [f"{_text(key)}:{text}" for key in _sorted(value) if (text := _written(value[key]))]
+        parts = [f"{_text(key)}:{text}" for key in sorted(value) if (text := _written(value[key]))]
         return f"{{{','.join(parts)}}}" if parts else ""
     if isinstance(value, list | tuple):
         parts = [text for item in value if (text := _written(item))]
@@ -51,11 +51,6 @@ def _written(value: Any) -> str:
     if value is None:
         return ""
     return ("true" if value else "false") if isinstance(value, bool) else _number(value)
-
-
-def _sorted(mapping: Mapping[str, Any]) -> list[str]:
-    """By bytes of UTF-8, which is the order of code points."""
-    return sorted(mapping)
 
 
 def _number(value: float) -> str:

@@ -119,7 +119,7 @@ def state_lifetimes(source: Source, *, dialect: str = "pr828") -> StateLifetimes
 def _lifetime(
     name: str, cell: StateCell, group: StateGroup | None, carried: list[Carriage], aliases: list[Alias]
 ) -> Lifetime:
-    update = None if group is None else group.update.kind if group.update else "append"
+    update: str | None = None if group is None else group.update.kind if group.update else "append"
     if group is not None and isinstance(group.update, IndexedScatter):
         update = f"indexed_scatter at {group.update.write_indices} of {group.update.capacity}"
     boundary = cell.release_boundary or cell.scope

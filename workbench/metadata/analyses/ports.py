@@ -6,7 +6,7 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from workbench.errors import ModelFileError, wrong_type
 from workbench.metadata.analyses.graphs import GraphPort, GraphPorts, graph_ports
@@ -63,9 +63,7 @@ class PortReport(Table):
         return [{**dataclasses.asdict(entry), "path": show_path(entry.path)} for entry in self.entries]
 
     def __repr__(self) -> str:
-        counts = {
-            word: sum(e.verdict == word for e in self.entries) for word in ("agrees", "note", "differs", "unread")
-        }
+        counts = {word: sum(e.verdict == word for e in self.entries) for word in get_args(Verdict)}
         return f"PortReport({', '.join(f'{number} {word}' for word, number in counts.items() if number) or 'empty'})"
 
 

@@ -9,7 +9,7 @@ from workbench.metadata.analyses.opening import Source, opened, workflow_of
 from workbench.metadata.analyses.tables import Table, contract_text
 from workbench.metadata.context import WORKFLOW
 from workbench.metadata.diagnostic import Path, show_path
-from workbench.metadata.document.steps import EmitStep, InvokeStep
+from workbench.metadata.document.steps import EmitStep, InvokeStep, LoopStep
 from workbench.metadata.scope import Use, Value
 
 
@@ -88,6 +88,11 @@ def _user(use: Use, steps: dict[Path, Any]) -> str:
         return f"{step.component}.{use.path[-1]}"
     if isinstance(step, EmitStep):
         return f"emit {step.output}" + ("" if use.how == "emit" else f" ({use.how})")
+    if use.how == "initializer":
+        return f"start of {use.path[-2]}"
+    if use.how in ("initial", "next") and isinstance(step, LoopStep) and isinstance(use.path[-2], int):
+        word = "start" if use.how == "initial" else "next"
+        return f"{word} of {step.carried[use.path[-2]].cell}"
     if use.how == "serving":
         return f"serving.{use.path[-1]}"
     return f"{use.how} of {step.kind}" if step is not None else use.how
