@@ -9,6 +9,7 @@ import typer
 
 from workbench.cli.doctor import SCHEMA as DOCTOR_SCHEMA
 from workbench.cli.document import SCHEMA as COMPARISON_SCHEMA
+from workbench.cli.metadata import app as metadata_app
 from workbench.cli.shell import (
     FAILED,
     check_can_write,
@@ -33,6 +34,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(metadata_app, name="metadata")
 
 Model = Annotated[
     str,

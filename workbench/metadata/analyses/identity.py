@@ -39,7 +39,7 @@ def _ignorable(profile: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """Compact JSON, keys in the order of code points (and so of bytes); the empty text for what counts as nothing: null, and what is empty inside."""
+    """Compact JSON, keys by code points (and so by bytes); the empty text for what counts as nothing."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
