@@ -15,8 +15,9 @@ TABLES = sorted(path.stem for path in HERE.glob("faults_*.py"))
 FAULTS: list[Fault] = [
     fault for stem in TABLES for fault in importlib.import_module(f"tests.unit.metadata.{stem}").FAULTS
 ]
-# Shown elsewhere, because no edit of data breaks them: texts in test_reading.py, files in test_package_files.py.
-ELSEWHERE = {1, 271, 272, 273, 274}
+# Shown elsewhere, because no edit of data breaks them: texts in test_reading.py, files in test_package_files.py;
+# rule 98 always speaks before 197, which test_scope.py shows.
+ELSEWHERE = {1, 197, 271, 272, 273, 274}
 ROWS = [pytest.param(fault, id=f"{fault.rule}-{index}") for index, fault in enumerate(FAULTS)]
 
 

@@ -17,9 +17,13 @@ from workbench.metadata.rules import (  # noqa: F401  (importing a file writes i
     k_actions,
     k_components,
     l_state,
+    m_ports,
+    m_scatter,
     m_serving,
     n_scope,
     o_batching,
+    p_chained,
+    p_recurrent,
     p_speculative,
     q_package,
 )

@@ -46,12 +46,12 @@ def _length(walk: Walk, step: EmitStep, path: Path, value: Draft | None) -> None
 
 
 def _by_request(walk: Walk, path: Path, value: Draft | None, control: Draft) -> None:
-    """What is decided for each request needs a value that has an entry for each."""
-    if value is None or value.contract is None or control.contract is None or is_single(control.contract):
+    """What is decided for each request needs a value that has, and says so, an entry for each."""
+    if value is None or is_single(control.contract):
         return
-    if value.contract.request_axis is None:
+    if value.contract is None or value.contract.request_axis is None:
         message = f"{control.name!r} has an entry per request, and {value.name!r} is emitted, whose layout is "
-        message += f"{value.contract.batch_layout.kind}."
+        message += f"{value.contract.batch_layout.kind if value.contract else 'not declared'}."
         walk.tell(227, path, message, "Make the value request_aligned, or decide for all requests at once.")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from workbench.metadata.context import WORKFLOW
 from workbench.metadata.document.state import Serving
-from workbench.metadata.document.tensor import RequestAligned, TensorContract
+from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.scope.compare import is_count, is_flag, ranks, shown
 from workbench.metadata.scope.walk import Walk
 
@@ -37,7 +37,4 @@ def _controls(serving: Serving) -> Iterator[tuple[str, str, int, _Check, str]]:
 
 
 def _aligned(contract: TensorContract | None) -> bool:
-    if contract is None or 0 in ranks(contract):
-        return True
-    layout = contract.batch_layout
-    return isinstance(layout, RequestAligned) and layout.axis == 0
+    return contract is None or 0 in ranks(contract) or contract.request_axis == 0
