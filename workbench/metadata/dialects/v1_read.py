@@ -82,6 +82,7 @@ class Reader:
     def _contract(self, path: Path, contract: Mapping) -> None:
         if "rank" in contract:
             self.fault(11, (*path, "rank"), "The key 'rank' was given up in v1.", "Remove it: it is len(shape).")
+            contract.pop("rank")
         shape = contract.get("shape")
         if "dtype" in contract and shape is None:
             hint = "Write the whole shape: [] for a scalar, Any for a dimension that nothing is known of."

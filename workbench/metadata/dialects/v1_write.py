@@ -102,7 +102,7 @@ class Writer:
         from workbench.metadata.capabilities import BUILT_IN
 
         words, path = manifest.pop("capabilities"), (*WORKFLOW, "manifest", "capabilities")
-        extra = [w for w in words if w not in BUILT_IN] if isinstance(words, list) else []
+        extra = [w for w in words if not isinstance(w, str) or w not in BUILT_IN] if isinstance(words, list) else []
         self.say("derived", path, "Capabilities follow from the structure.", words)
         if extra:
             self.say("unsaid", path, f"Capabilities of one's own: {', '.join(map(str, extra))}.", extra)
