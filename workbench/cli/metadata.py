@@ -288,11 +288,11 @@ def _say_findings(source: Path, dialect: str, found: Diagnostics) -> None:
 def _table(result: Any) -> None:
     from workbench.cli.tables import show as show_table
 
-    rows = [["-" if row[name] in (None, "") else row[name] for name in result.COLUMNS] for row in result.rows()]
+    columns = result.BRIEF or result.COLUMNS
+    rows = [["-" if row[name] in (None, "") else row[name] for name in columns] for row in result.rows()]
+    console().print(repr(result), soft_wrap=True)
     if rows:
-        show_table(console(), repr(result), result.COLUMNS, rows)
-    else:
-        console().print(repr(result))
+        show_table(console(), "", columns, rows)
 
 
 def _json(document: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The published client and we agree about every fixture, written in its dialect, but for the differences listed here."""
+"""The published client and we agree about every fixture in its dialect, but for the differences listed here."""
 
 from __future__ import annotations
 

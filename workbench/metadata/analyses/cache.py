@@ -54,6 +54,7 @@ class CacheDependencies(Table):
 
     entries: tuple[CacheFact, ...]
     COLUMNS = ("kind", "fact", "because", "path")
+    BRIEF = COLUMNS[1:3]
 
     @property
     def facts(self) -> tuple[str, ...]:

@@ -79,6 +79,7 @@ class StateLifetimes(Table):
         "cell", "contract", "class", "scope", "management", "initializer", "recurrence", "carried", "ends", "group",
         "kind", "update", "aliasing", "aliases",
     )  # fmt: skip
+    BRIEF = ("cell", "contract", "recurrence", "carried", "ends", "group", "update", "aliasing", "aliases")
 
     def layers(self, group: str, component: str) -> dict[int, dict[str, str]]:
         """``{layer: {role: cell}}`` of a component's ports in a group. A port without a layer counts as layer 0."""

@@ -45,6 +45,7 @@ class PortReport(Table):
 
     entries: tuple[PortRow, ...]
     COLUMNS = ("verdict", "component", "side", "port", "declared", "found", "detail", "path")
+    BRIEF = ("verdict", "component", "port", "declared", "found", "detail")
 
     @property
     def differing(self) -> tuple[PortRow, ...]:

@@ -13,9 +13,10 @@ _LONGEST = 200
 
 
 class Table:
-    """A result that is a list of rows; ``COLUMNS`` names them, ``rows`` makes them."""
+    """A result that is a list of rows; ``COLUMNS`` names them, ``BRIEF`` those that a terminal has room for."""
 
     COLUMNS: tuple[str, ...] = ()
+    BRIEF: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         raise NotImplementedError

@@ -41,6 +41,7 @@ class ValueTable(Table):
     entries: tuple[ValueRow, ...]
     unknown: tuple[tuple[str, Use], ...]
     COLUMNS = ("name", "maker", "contract", "scope", "users", "first_use", "last_use", "path")
+    BRIEF = COLUMNS[:5]
 
     def of(self, name: str) -> tuple[ValueRow, ...]:
         """The definitions of a name."""
