@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 from benchmarks import building, importing, memory, saving
+from benchmarks import metadata as inference_metadata
 
 VERSIONS = ("onnxruntime", "onnx", "onnx-ir", "onnxscript", "numpy")
 
@@ -21,6 +22,7 @@ def main() -> None:
         "memory": memory.peak_ratio(),
         "saving": saving.measure(),
         "building": building.against_mobius() | {"seconds_per_layer": building.growth()},
+        "metadata": inference_metadata.measure(),
     }
     text = json.dumps(results, indent=2)
     out = Path("out/benchmarks.json")

@@ -25,35 +25,31 @@ def look_for(root: pathlib.Path, name: str) -> Verdict:
 
 
 def _walk(root: pathlib.Path, name: str) -> Verdict:
-    waiting, here, links = list(reversed(name.split("/"))), root, 0
+    here, waiting, links = root, name.split("/")[::-1], 0
     while waiting:
         part = waiting.pop()
-        if part in ("", "."):
-            continue
-        if part == "..":
-            if here == root:
-                return "outside"
-            here = here.parent
-            continue
-        step = here / part
+        if part == ".." and here == root:
+            return "outside"
+        step = here.parent if part == ".." else here / part
         if not step.is_symlink():
             if waiting and not step.is_dir():
                 return "absent"
             here = step
             continue
         links += 1
-        target = os.readlink(step)
-        if links > _MOST_LINKS:
-            return "absent"
-        if os.path.isabs(target):
-            if not _is_below(root, target):
-                return "outside"
-            here, target = root, os.path.relpath(os.path.normpath(target), root)
-        waiting.extend(reversed(target.split("/")))
+        target = _target(root, os.readlink(step))
+        if target is None or links > _MOST_LINKS:
+            return "absent" if target else "outside"
+        here = root if target[0] else here
+        waiting.extend(target[1].split("/")[::-1])
     if not here.exists():
         return "absent"
     return "there" if stat.S_ISREG(here.stat().st_mode) else "no-file"
 
 
-def _is_below(root: pathlib.Path, target: str) -> bool:
-    return pathlib.PurePath(os.path.normpath(target)).is_relative_to(root)
+def _target(root: pathlib.Path, target: str) -> tuple[bool, str] | None:
+    """Whether a link starts again from the root, and the way it goes; None where it leaves the package."""
+    if not os.path.isabs(target):
+        return False, target
+    whole = pathlib.PurePath(os.path.normpath(target))
+    return (True, os.path.relpath(whole, root)) if whole.is_relative_to(root) else None

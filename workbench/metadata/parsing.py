@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pydantic
-from pydantic_core import ErrorDetails
 
 from workbench.metadata.diagnostic import Path
 from workbench.metadata.document import Document
 from workbench.metadata.document.base import Bare
 
-MOST = 1000
-"""Misfits reported of one document."""
+MOST = 8000
+"""Complaints of the library that are looked at: a document with more is not understood any better."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,17 +55,17 @@ def _without(data: Any, paths: set[Path], here: Path = ()) -> Any:
 def _misfits(error: pydantic.ValidationError, data: Any) -> tuple[Misfit, ...]:
     """One misfit a place: members of a union complain each for itself, the one that came closest is kept."""
     by_path: dict[Path, Misfit] = {}
-    for detail in error.errors(include_url=False)[: MOST * 4]:
+    for detail in error.errors(include_url=False)[:MOST]:
         misfit = _misfit(detail, data)
         before = by_path.get(misfit.path)
         if before is None or (before.kind.endswith("_type") and not misfit.kind.endswith("_type")):
             by_path[misfit.path] = misfit
-    return tuple(by_path.values())[:MOST]
+    return tuple(by_path.values())
 
 
-def _misfit(detail: ErrorDetails, data: Any) -> Misfit:
+def _misfit(detail: Mapping[str, Any], data: Any) -> Misfit:
     kind, found = detail["type"], detail["input"]
-    path, missing = document_path(detail["loc"], data), kind in ("missing", "union_tag_not_found")
+    path, missing = document_path(detail["loc"], data, kind == "missing"), kind in ("missing", "union_tag_not_found")
     if missing:
         path = (*path, "kind") if kind == "union_tag_not_found" else path
         found = None
@@ -76,29 +75,25 @@ def _misfit(detail: ErrorDetails, data: Any) -> Misfit:
     return Misfit(kind, path, found, allowed, ignored)
 
 
-def document_path(location: tuple[int | str, ...], data: Any) -> Path:
-    """The library names the member of a union on the way (``source.request.foo``): leave those words out."""
+def document_path(location: tuple[int | str, ...], data: Any, absent: bool = False) -> Path:
+    """The library names the member of a union on the way (``source.request.foo``): leave those words out.
+
+    ``absent``: the last word is a key that the document lacks.
+    """
     path: list[str | int] = []
-    at, skipped = data, False
+    at, at_kind = data, False  # at_kind: the word before was the kind of this very mapping
     for index, step in enumerate(location):
-        last = index == len(location) - 1
-        if isinstance(at, dict):
-            is_tag = not skipped and at.get("kind") == step and (step not in at or not last)
-            if is_tag and "kind" in at:
-                skipped = True
-                continue
-            if step not in at and not last:
-                continue
+        last = absent and index == len(location) - 1
+        if (
+            isinstance(at, dict)
+            and not at_kind
+            and at.get("kind") == step
+            and not (index == len(location) - 1 and step in at)
+        ):
+            at_kind = True
+        elif (isinstance(at, dict) and (step in at or last)) or _has_item(at, step):
             path.append(step)
-            at = at.get(step)
-        elif isinstance(at, list):
-            if not isinstance(step, int) or step >= len(at):
-                continue
-            path.append(step)
-            at = at[step]
-        else:
-            continue  # the member of a union of scalars
-        skipped = False
+            at, at_kind = (at.get(str(step)) if isinstance(at, dict) else at[step]), False
     return tuple(path)
 
 

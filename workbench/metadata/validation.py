@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 from collections.abc import Collection, Mapping
@@ -17,6 +18,8 @@ from workbench.metadata.rules import RULES
 
 Source = str | bytes | os.PathLike[str] | Mapping[str, Any]
 _LOWERING = (98, 99)
+_MOST = 1000  # findings of one rule
+_LONGEST = 600  # characters of a message, which may repeat names of the document
 _Found = dict[int, list[Finding]]
 
 
@@ -77,16 +80,26 @@ def _diagnostics(loaded: Loaded, found: _Found) -> Diagnostics:
     if not found:
         return Diagnostics()
     order = _Order(loaded.data)
-    pairs = [(RULES[number], finding) for number, findings in found.items() for finding in findings]
+    pairs = [(RULES[number], finding) for number, findings in found.items() for finding in _most(findings)]
     pairs.sort(key=lambda pair: (STAGES.index(pair[0].stage), order.of(pair[1].path), pair[0].number))
     lines = loaded.lines(finding.path for _, finding in pairs if finding.line is None)
     return Diagnostics(_diagnostic(made, finding, lines) for made, finding in pairs)
 
 
+def _most(findings: list[Finding]) -> list[Finding]:
+    """All findings of a rule, or a thousand of them and how many more there are."""
+    if len(findings) <= _MOST:
+        return findings
+    last = findings[_MOST]
+    more = dataclasses.replace(last, message=f"{last.message} ({len(findings) - _MOST:,} places in all from here on.)")
+    return [*findings[:_MOST], more]
+
+
 def _diagnostic(made: Rule, finding: Finding, lines: dict[Path, int | None]) -> Diagnostic:
     line = finding.line if finding.line is not None else lines.get(finding.path)
+    message = finding.message if len(finding.message) <= _LONGEST else f"{finding.message[:_LONGEST]}..."
     return Diagnostic(
-        made.code, finding.severity or "error", finding.message, show_path(finding.path), finding.hint,
+        made.code, finding.severity or "error", message, show_path(finding.path), finding.hint,
         made.number, made.stage, finding.path, line,
     )  # fmt: skip
 

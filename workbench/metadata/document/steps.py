@@ -71,3 +71,7 @@ class EmitStep(Closed):
 
 
 Step = Annotated[SequenceStep | InvokeStep | LoopStep | BranchStep | EmitStep, Field(discriminator="kind")]
+
+# These name Step before it is there.
+for _model in (SequenceStep, LoopStep, BranchStep):
+    _model.model_rebuild()

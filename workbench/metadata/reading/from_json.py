@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.metadata.reading.limits import MAX_DEPTH, MAX_NODES, Fault, stop, too_deep, too_many
+from workbench.metadata.reading.limits import MAX_DEPTH, MAX_NODES, Fault, repeated_key, stop, too_deep, too_many
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 Mark = tuple[str, int, str | None]
@@ -16,13 +17,12 @@ Mark = tuple[str, int, str | None]
 def read_json(text: str) -> tuple[Any, list[Fault]]:
     """Data of a text, and faults that did not stop the reading."""
     _check_bounds(text)
-    twice: list[str] = []
+    repeats = False
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
         found = dict(items)
-        if len(found) < len(items):
-            seen: set[str] = set()
-            twice.extend(key for key, _ in items if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        repeats = repeats or len(found) < len(items)
         return found
 
     try:
@@ -31,8 +31,37 @@ def read_json(text: str) -> tuple[Any, list[Fault]]:
         raise stop(f"The text is no JSON: {error.msg}.", "Correct the text.", (), error.lineno) from None
     except (ValueError, RecursionError) as error:
         raise stop(f"The text is no JSON: {str(error)[:120].rstrip('.')}.", "Correct the text.") from None
-    hint = "Keep one of the two; readers would silently take the last."
-    return data, [Fault(f"The key {key!r} stands twice in one mapping.", hint) for key in twice]
+    return data, list(_repeated(text)) if repeats else []
+
+
+@dataclasses.dataclass(slots=True)
+class _Frame:
+    """An open mapping or list: ``at`` is the key whose value comes (None before a key), or the last index."""
+
+    seen: set[str] | None
+    at: Any
+
+
+def _repeated(text: str) -> Iterator[Fault]:
+    """Keys that stand twice."""
+    stack: list[_Frame] = []
+    for kind, line, word in json_marks(text):
+        top = stack[-1] if stack else None
+        if top and kind != "end" and top.seen is None:
+            top.at += 1
+        elif top and kind == "scalar" and top.seen is not None and top.at is None:
+            if word in top.seen:
+                yield repeated_key(str(word), (*(frame.at for frame in stack[:-1]), str(word)), line)
+            top.seen.add(str(word))
+            top.at = word
+            continue
+        if kind in ("{", "["):
+            stack.append(_Frame(set(), None) if kind == "{" else _Frame(None, -1))
+            continue
+        if kind == "end":
+            stack.pop()
+        if stack and stack[-1].seen is not None:  # a value has ended
+            stack[-1].at = None
 
 
 def _no_constant(word: str) -> Any:

@@ -8,7 +8,17 @@ from typing import Any
 import yaml
 
 from workbench.metadata.reading import scalars
-from workbench.metadata.reading.limits import MAX_DEPTH, MAX_NODES, Fault, Path, stop, too_deep, too_many
+from workbench.metadata.reading.limits import (
+    MAX_DEPTH,
+    MAX_NODES,
+    Fault,
+    Path,
+    repeated_key,
+    shorten,
+    stop,
+    too_deep,
+    too_many,
+)
 
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_KEY = object()
@@ -163,12 +173,11 @@ class YamlReader:
         line = event.start_mark.line + 1 if event else top.line
         if type(key) is not str:
             shown = key if not isinstance(key, dict | list) else type(key).__name__
-            message = f"A key must be text; found {shown!r}."
+            message = f"A key must be text; found {shorten(shown)}."
             self.faults.append(Fault(message, "Put the key in quotes.", self._path(), line, rule=7))
             key = repr(shown)
         elif key in top.value:
-            hint = "Keep one of the two; readers would silently take the last."
-            self.faults.append(Fault(f"The key {key!r} stands twice in one mapping.", hint, (*self._path(), key), line))
+            self.faults.append(repeated_key(key, (*self._path(), key), line))
         return key
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-MAX_BYTES = 16 * 2**20
+MAX_BYTES = 8 * 2**20
 MAX_DEPTH = 128
 """Mappings and lists inside each other. The deepest real documents have about twenty."""
-MAX_NODES = 1_000_000
-"""Keys, values, mappings and lists, each alias counted with all that it stands for."""
+MAX_NODES = 300_000
+"""Keys, values, mappings and lists, each alias counted with all that it stands for. A decoder of a
+hundred layers has some twenty thousand."""
 
 Path = tuple[str | int, ...]
 
@@ -34,6 +35,17 @@ class Unreadable(Exception):
 
 def stop(message: str, hint: str = "", path: Path = (), line: int | None = None, rule: int = 1) -> Unreadable:
     return Unreadable(Fault(message, hint, path, line, rule))
+
+
+def repeated_key(key: str, path: Path, line: int) -> Fault:
+    hint = "Keep one of the two; readers would silently take the last."
+    return Fault(f"The key {shorten(key)} stands twice in one mapping.", hint, path, line)
+
+
+def shorten(value: object) -> str:
+    """A value of a document, as a message repeats it."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def too_deep(path: Path, line: int | None = None) -> Unreadable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.metadata.reading.limits import MAX_DEPTH, MAX_NODES, Fault, Path, stop, too_deep, too_many
+from workbench.metadata.reading.limits import MAX_DEPTH, MAX_NODES, Fault, Path, shorten, stop, too_deep, too_many
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -34,7 +34,7 @@ class _Copier:
 
     def _key(self, key: Any, path: Path) -> str:
         if not isinstance(key, str):
-            self.faults.append(Fault(f"A key must be text; found {key!r}.", "Make it text.", path, rule=7))
+            self.faults.append(Fault(f"A key must be text; found {shorten(key)}.", "Make it text.", path, rule=7))
         return str(key)
 
 

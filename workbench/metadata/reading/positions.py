@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -63,31 +64,47 @@ def _yaml_marks(text: str) -> Iterator[Mark]:
             yield "scalar", line, None
 
 
+@dataclasses.dataclass(slots=True)
+class _Frame:
+    """An open mapping or list. ``wanted`` is what is asked below it; ``value`` below the value of its last key."""
+
+    is_map: bool
+    wanted: _Wanted | None
+    index: int = 0
+    has_key: bool = False
+    value: _Wanted | None = None
+
+    def take_key(self, text: str | None, line: int) -> None:
+        self.value = self.wanted.below.get(text) if self.wanted and text is not None else None
+        self.has_key = True
+        _mark(self.value, line)
+
+    def next_value(self) -> _Wanted | None:
+        """What is asked below the value that comes now."""
+        if self.is_map:
+            self.has_key = False
+            return self.value
+        self.index += 1
+        return self.wanted.below.get(self.index - 1) if self.wanted else None
+
+
+def _mark(wanted: _Wanted | None, line: int) -> None:
+    if wanted and wanted.line is None:
+        wanted.line = line
+
+
 def _walk(marks: Iterator[Mark], root: _Wanted) -> None:
-    """Follow a document; a frame is [is a mapping, index, node wanted or None, node of the value to come]."""
-    stack: list[list[Any]] = []
+    """Follow a document and write down the lines of what is asked."""
+    stack: list[_Frame] = []
     for kind, line, text in marks:
         if kind == "end":
             stack.pop()
             continue
-        node: _Wanted | None = root
-        if stack:
-            top = stack[-1]
-            if top[0] and top[3] is None:  # a key
-                wanted = top[2].below.get(text) if top[2] and text is not None else None
-                if wanted and wanted.line is None:
-                    wanted.line = line
-                top[3] = (wanted,)
-                if kind != "scalar":  # a mapping or list as a key: walked, wanted by nobody
-                    stack.append([kind == "{", 0, None, None])
-                continue
-            if top[0]:
-                (node,) = top[3]
-                top[3] = None
-            else:
-                node = top[2].below.get(top[1]) if top[2] else None
-                top[1] += 1
-        if node and node.line is None:
-            node.line = line
+        wanted: _Wanted | None = root if not stack else None
+        if stack and stack[-1].is_map and not stack[-1].has_key:
+            stack[-1].take_key(text, line)
+        elif stack:
+            wanted = stack[-1].next_value()
+        _mark(wanted, line)
         if kind != "scalar":
-            stack.append([kind == "{", 0, node, None])
+            stack.append(_Frame(kind == "{", wanted))

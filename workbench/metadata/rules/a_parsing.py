@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from workbench.metadata.context import Context
 from workbench.metadata.diagnostic import Path, show_path
 from workbench.metadata.parsing import Misfit, model_at
+from workbench.metadata.reading.limits import shorten
 from workbench.metadata.registry import Finding, rule
 
 REMOVED = frozenset({
@@ -56,11 +57,6 @@ def _known(context: Context, path: Path) -> str:
     return f"{guess}Known here: {', '.join(known)}."
 
 
-def _show(value: object) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:60]}..."
-
-
 @rule(1, "parse", "The text is YAML, or JSON in a .json file: one document, no key twice, within the bounds.")
 def _text(context: Context) -> Iterator[Finding]:
     for fault in context.loaded.faults:
@@ -71,14 +67,14 @@ def _text(context: Context) -> Iterator[Finding]:
 @rule(2, "parse", "The document has no top-level key but the known ones.")
 def _top_level(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 2):
-        message = f"The document has a key {_show(misfit.path[-1])}, which the format does not know."
+        message = f"The document has a key {shorten(misfit.path[-1])}, which the format does not know."
         yield Finding(misfit.path, message, _known(context, misfit.path))
 
 
 @rule(3, "parse", "A closed mapping has no unknown key; beside a kind without fields one is ignored with a warning.")
 def _closed(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 3):
-        key, place = _show(misfit.path[-1]), show_path(misfit.path[:-1])
+        key, place = shorten(misfit.path[-1]), show_path(misfit.path[:-1])
         if misfit.ignored:
             message = f"The key {key} in {place} means nothing: this kind has no fields."
             yield Finding(misfit.path, message, "Remove it, stricter readers reject it.", "warning")
@@ -91,20 +87,20 @@ def _closed(context: Context) -> Iterator[Finding]:
 def _required(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 4):
         place = show_path(misfit.path[:-1]) or "The document"
-        yield Finding(misfit.path, f"{place} lacks the key {_show(misfit.path[-1])}.", "Add it.")
+        yield Finding(misfit.path, f"{place} lacks the key {shorten(misfit.path[-1])}.", "Add it.")
 
 
 @rule(5, "parse", "A word of a closed list is one of that list.")
 def _words(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 5):
-        message = f"{show_path(misfit.path)} is {_show(misfit.found)}, no word of its list."
+        message = f"{show_path(misfit.path)} is {shorten(misfit.found)}, no word of its list."
         yield Finding(misfit.path, message, f"Write one of {misfit.allowed.replace(' or ', ', ')}.")
 
 
 @rule(6, "parse", "The kind of a step, source, role, layout or other union is a known one.")
 def _kinds(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 6):
-        message = f"{show_path(misfit.path)} has the unknown kind {_show(misfit.found['kind'])}."
+        message = f"{show_path(misfit.path)} has the unknown kind {shorten(misfit.found['kind'])}."
         yield Finding((*misfit.path, "kind"), message, f"Write one of {misfit.allowed}.")
 
 
@@ -126,13 +122,13 @@ def _types(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 7):
         wanted = _NOUNS.get(misfit.kind, "a value of another type")
         place = show_path(misfit.path) or "The document"
-        yield Finding(misfit.path, f"{place} must be {wanted}; found {_show(misfit.found)}.", "Correct the value.")
+        yield Finding(misfit.path, f"{place} must be {wanted}; found {shorten(misfit.found)}.", "Correct the value.")
 
 
 @rule(8, "parse", "A fixed dimension is not negative.")
 def _negative(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 8):
-        message = f"{show_path(misfit.path)} is {_show(misfit.found)}; a dimension has zero or more entries."
+        message = f"{show_path(misfit.path)} is {shorten(misfit.found)}; a dimension has zero or more entries."
         yield Finding(misfit.path, message, "Write a size, or a name for one that is not fixed.")
 
 
@@ -152,5 +148,5 @@ def _presence(context: Context) -> Iterator[Finding]:
 def _removed(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 11):
         place = show_path(misfit.path[:-1]) or "The document"
-        message = f"{place} has the key {_show(misfit.path[-1])}, which the format gave up."
+        message = f"{place} has the key {shorten(misfit.path[-1])}, which the format gave up."
         yield Finding(misfit.path, message, "Remove it: the runtime decides this by itself.")

@@ -21,8 +21,8 @@ def _two_answers(context: Context) -> Iterator[Finding]:
         yield Finding(("model", "io"), message, "Remove model.io; the workflow says which ports there are.")
 
 
-# Rules 18, 24 and 237 say already that there is no workflow, and what for it is needed.
-@rule(13, "package", "A package has a pipeline.", unless=(18, 24, 237))
+# Rules 18, 24, 64 and 237 say already that there is no workflow, and what for it is needed.
+@rule(13, "package", "A package has a pipeline.", unless=(18, 24, 64, 237))
 def _no_pipeline(context: Context) -> Iterator[Finding]:
     if context.workflow is None:
         message = "The document has no pipeline, so nothing says how the package runs."

@@ -129,8 +129,9 @@ def _delimiter(context: Context) -> Iterator[Finding]:
 @rule(33, "semantic", "Every ignored token is one of the tokens.")
 def _ignored(context: Context) -> Iterator[Finding]:
     for path, name, vocabulary in _vocabularies(context):
-        for index, word in enumerate(vocabulary.ignored_tokens if vocabulary.tokens else ()):
-            if word not in vocabulary.tokens:
+        tokens = frozenset(vocabulary.tokens)
+        for index, word in enumerate(vocabulary.ignored_tokens if tokens else ()):
+            if word not in tokens:
                 message = f"The vocabulary of {name!r} ignores {word!r}, which is none of its tokens."
                 yield Finding((*path, "ignored_tokens", index), message, "Name a token, or drop the entry.")
 

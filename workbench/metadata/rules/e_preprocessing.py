@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from functools import cached_property
 
 from workbench.metadata.context import WORKFLOW, Context, Placed
 from workbench.metadata.diagnostic import Path
@@ -37,18 +38,18 @@ class _Media:
         for index, output in enumerate(self.program.outputs if self.program else ()):
             yield (*self.path, "outputs", index), output
 
+    @cached_property
+    def ports(self) -> dict[str, str]:
+        """The port that each value of the one invocation comes from."""
+        step = self.invokes[0].step if len(self.invokes) == 1 else None
+        return {value: port for port, value in step.outputs.items()} if isinstance(step, InvokeStep) else {}
+
     @property
-    def bound(self) -> Iterator[tuple[Path, ProgramOutput, str, Placed]]:
+    def bound(self) -> Iterator[tuple[Path, ProgramOutput, str]]:
         """Outputs that the one invocation makes, with the port that each comes from."""
         for path, output in self.outputs if len(self.adapters) == 1 == len(self.invokes) else ():
-            port = _port_of(self.invokes[0], output.name)
-            if port is not None:
-                yield path, output, port, self.invokes[0]
-
-
-def _port_of(placed: Placed, value: str) -> str | None:
-    assert isinstance(placed.step, InvokeStep)
-    return next((port for port, made in placed.step.outputs.items() if made == value), None)
+            if output.name in self.ports:
+                yield path, output, self.ports[output.name]
 
 
 def _media(context: Context, workflow: Workflow) -> Iterator[_Media]:
@@ -145,7 +146,7 @@ def _dtype(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _is_made(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
         for path, output in media.outputs if len(media.adapters) == 1 == len(media.invokes) else ():
-            if _port_of(media.invokes[0], output.name) is None:
+            if output.name not in media.ports:
                 message = f"The invocation of {media.adapters[0][0]!r} makes no value {output.name!r}."
                 yield Finding((*path, "name"), message, "Name a value of the invocation's outputs.")
 
@@ -153,7 +154,7 @@ def _is_made(context: Context, workflow: Workflow) -> Iterator[Finding]:
 @workflow_rule(44, "The port that an output of a program comes from is declared by the adapter.")
 def _port(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
-        for _, output, port, _ in media.bound:
+        for _, output, port in media.bound:
             ((name, component),) = media.adapters
             if port not in component.ports.outputs:
                 message = f"The component {name!r} declares no output port {port!r}, where {output.name!r} comes from."
@@ -163,7 +164,7 @@ def _port(context: Context, workflow: Workflow) -> Iterator[Finding]:
 @workflow_rule(45, "An output of a program has the contract of the adapter's port.")
 def _same_contract(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
-        for path, output, port, _ in media.bound:
+        for path, output, port in media.bound:
             declared = media.adapters[0][1].ports.outputs.get(port)
             # A dtype that differs from the output's own word is rule 42's matter.
             if declared is None or output.contract is None or output.dtype != output.contract.dtype:
