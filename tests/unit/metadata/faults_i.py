@@ -13,7 +13,6 @@ FAULTS = [
     Fault(103, "dec", put("in.prompt.role", {"kind": "opaque"}),
           near=all_of(put("in.prompt.role", {"kind": "opaque"}),
                       put("in.prompt.source", {"kind": "application", "name": "p"}))),
-    Fault(103, "dec", put("in.prompt.role.version", ""), near=put("in.prompt.role.version", "2")),
     Fault(104, "dec", put("in.mask.required", False), near=_OPTIONAL),
     Fault(105, "branch", drop(f"{_PICTURE}.required"), near=put(f"{_PICTURE}.role.version", "2")),
     Fault(106, "branch", put(f"{_PICTURE}.default", 0), near=put(f"{_PICTURE}.default", None)),

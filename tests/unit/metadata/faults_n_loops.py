@@ -24,7 +24,7 @@ def _bounded(limit: str) -> Edit:
                   add("manifest.capabilities", "bounded_state_recurrence"))  # fmt: skip
 
 
-def _growing(**fields: str) -> Edit:
+def growing(**fields: str) -> Edit:
     """A history of the workflow's own, that grows."""
     growing = {"kind": "growing", "axis": 1, "increment": "one", "max": "limit"} | fields
     return all_of(
@@ -67,7 +67,7 @@ FAULTS = [
     Fault(211, "dec", _bounded("zero"), near=_bounded("limit")),
     Fault(211, "dec", _bounded("n.accepted"), near=all_of(literal("m", "int64", [], 9), _bounded("m"))),
     # An increment is one number for all requests, though lengths are counted for each.
-    Fault(211, "dec", _growing(increment="zero"), near=_growing()),
+    Fault(211, "dec", growing(increment="zero"), near=growing()),
     Fault(212, "dec", put("state.done.initializer", "n.done"), near=put("state.done.initializer", "yes")),
     # A cell that no loop carries is no value, so nothing asks for what it starts from.
     Fault(212, "dec", put("state.done.initializer", "zz"), near=cell("idle", "zz")),
@@ -77,8 +77,8 @@ FAULTS = [
     Fault(213, "dec", all_of(put("in.kv0.contract.shape[2]", 7), put("state.k0.contract.shape[2]", 8)),
           near=all_of(put("in.kv0.contract.shape[2]", 7), put("state.k0.contract.shape[2]", 8), _bounded("limit"))),
     # Where a growing cell starts is declared: its axis is free in what comes next alone.
-    Fault(213, "dec", all_of(_growing(), put("in.h0.contract.shape[1]", 3)),
-          near=all_of(_growing(), put("comp.policy.ports.outputs.tok.shape[1]", 3))),
+    Fault(213, "dec", all_of(growing(), put("in.h0.contract.shape[1]", 3)),
+          near=all_of(growing(), put("comp.policy.ports.outputs.tok.shape[1]", 3))),
     Fault(214, "dec", put(f"{_LOOP}.continue_when", "n.active"), near=put(f"{_LOOP}.continue_when", "yes")),
     Fault(214, "dec", put(f"{_LOOP}.continue_when", "accepted"), near=put(f"{_LOOP}.continue_when", "done")),
     Fault(215, "dec", put(f"{_CARRIED}[3].next", "zz"), near=put(f"{_CARRIED}[3].next", "yes")),

@@ -31,4 +31,6 @@ FAULTS = [
                       put("out.latent.contract.batch_layout.axis", 1))),
     # A scalar is what it is for all; and without serving there are no requests to share.
     Fault(236, "dec", _NOTES, near=_ONE),
+    # And what all share does not lie as an output with an axis of requests does (235).
+    Fault(236, "dec", all_of(_NOTES, put("out.notes.contract.batch_layout", _ALIGNED)), also=(235,), near=_ONE),
 ]  # fmt: skip

@@ -80,6 +80,9 @@ FAULTS = [
           near=all_of(_CARRY, put(f"{_ALIAS}.input", "e"), put(f"{_EXEC}.recurrent[0].input", "e"))),
     Fault(263, "fold", all_of(_CARRY, put(f"{_ALIAS}.output", "proj")),
           near=all_of(_CARRY, put(f"{_ALIAS}.output", "proj"), put(f"{_EXEC}.recurrent[0].output", "proj"))),
+    # What is only read gives nothing back either (261).
+    Fault(264, "fold", all_of(_CARRY, drop(f"{_ALIAS}.output"), put(f"{_ALIAS}.access", "read_only")), also=(261,),
+          near=_CARRY),
     # A port that writes and gives nothing back is wrong wherever it stands (189).
     Fault(264, "fold", all_of(_CARRY, drop(f"{_ALIAS}.output")), also=(189,), near=_CARRY),
     Fault(265, "spec", add("speculative.rollback_state", "zz"), near=add("speculative.rollback_state", "done")),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.metadata.edits import add, all_of, put
 from tests.unit.metadata.fixtures import base
-from workbench.metadata import validate
+from workbench.metadata import load, validate
 
 PACKED = {"kind": "token_packed", "offsets": "nowhere", "owner": "nobody", "axis": 0}
 SHARDING = {"pipeline_parallel": [{"components": ["nobody"], "state_groups": ["none"]}]}
@@ -54,6 +54,12 @@ def test_a_row_of_the_runtime_is_measured_by_its_rank_alone() -> None:
     assert not validate(edited("spec", put(f"{ports}.batch_layout", STORED)))
     found = validate(edited("spec", put("comp.grammar.row_scope.axis", 7), put(f"{ports}.batch_layout", STORED)))
     assert found.codes == ("K139",)
+
+
+def test_keys_are_text_as_written() -> None:
+    text = "profiles: {1: %s, true: %s, ~: %s, 0x1: %s}" % (("{kind: generation, version: '1'}",) * 4)
+    assert validate(text).codes == ("B13",)
+    assert list(load(text).data["profiles"]) == ["1", "true", "~", "0x1"]
 
 
 def test_text_that_another_yaml_would_turn_into_truth() -> None:

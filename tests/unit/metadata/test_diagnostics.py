@@ -109,6 +109,16 @@ def test_a_document_is_frozen() -> None:
         document.schema_version = "v2"  # type: ignore[misc]
 
 
+def test_a_document_is_shown_in_one_line() -> None:
+    from workbench.metadata import Document, load
+
+    shown = "Document(7 inputs, 1 outputs, 2 components, 5 state, 0 effects; "
+    shown += "other sections: generation, model, package, profiles)"
+    assert repr(Document.model_validate(base("dec"))) == shown
+    assert repr(Document()) == "Document(no workflow; sections: none)"
+    assert len(repr(load(base("dec")))) < 200
+
+
 def test_pydantic_is_loaded_with_the_first_document_only() -> None:
     code = "import sys, workbench; print('pydantic' in sys.modules, 'yaml' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -44,7 +44,7 @@ TEXTS: dict[str, tuple[str | bytes, str]] = {
     "a key twice": (ONE_KEY + ONE_KEY, "twice"),
     "a free name twice": ("profiles: {a: {kind: x, version: y}, a: {kind: x, version: y}}", "twice"),
     "a key twice in JSON": ('{"model": {"vocab_size": 1, "vocab_size": 1}}', "twice"),
-    "a number as a key": ("1: x", "must be text"),
+    "an alias of a number as a key": ("a: &a 1\n*a : x", "must be text"),
     "a list as a key": ("? [a]\n: x", "must be text"),
     "no UTF-8": (b"schema_version: \xff\xfe", "no UTF-8"),
     "UTF-16": ("schema_version: v1".encode("utf-16"), "no UTF-8"),

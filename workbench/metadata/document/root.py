@@ -30,6 +30,16 @@ class Document(Closed):
     profiles: Mapping[str, Profile] = {}
     speculative: Speculative | None = None
 
+    def __repr__(self) -> str:
+        sections = ", ".join(sorted(self.model_fields_set - {"schema_version", "pipeline"})) or "none"
+        if self.workflow is None:
+            return f"Document(no workflow; sections: {sections})"
+        parts = ("inputs", "outputs", "components", "state", "effects")
+        counts = ", ".join(f"{len(getattr(self.workflow, part))} {part}" for part in parts)
+        return f"Document({counts}; other sections: {sections})"
+
+    __str__ = __repr__
+
     @property
     def workflow(self) -> Workflow | None:
         return self.pipeline.workflow if self.pipeline else None

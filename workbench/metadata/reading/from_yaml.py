@@ -102,7 +102,9 @@ class YamlReader:
 
     def _scalar(self, event: Any) -> None:
         value: object = event.value
-        if event.implicit[0]:
+        if self.stack and self.stack[-1].is_map and self.stack[-1].key is _NO_KEY:
+            pass  # a key is text as it is written: the case `true:` of a branch, a name `1:`
+        elif event.implicit[0]:
             word = event.value
             value = self.words.get(word, _NO_KEY)
             if value is _NO_KEY:

@@ -15,7 +15,7 @@ Syntax = Literal["yaml", "json", "mapping"]
 class Loaded:
     """A document as plain data. ``data`` is None where nothing could be read; then ``faults`` says why."""
 
-    data: Any
+    data: Any = dataclasses.field(repr=False)
     faults: tuple[Fault, ...] = ()
     text: str | None = dataclasses.field(default=None, repr=False)
     syntax: Syntax = "mapping"

@@ -137,7 +137,7 @@ def _path_fault(location: str, name: str) -> str | None:
         return f"is absolute: {location!r}"
     if ".." in location.replace("\\", "/").split("/"):
         return f"climbs up by '..': {location!r}"
-    return None if location.startswith(home) and location != home else f"is not below {home}: {location!r}"
+    return None if location.startswith(home) else f"is not below {home}: {location!r}"
 
 
 @rule(75, "semantic", "Weights lie below adapters/ALIAS/ in the package.")

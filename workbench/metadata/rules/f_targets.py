@@ -44,12 +44,14 @@ def _same_id(context: Context) -> Iterator[Finding]:
         seen.add(target.id)
 
 
-@rule(56, "semantic", "Every target changes a place of its own: component, initializer and slice.")
+@rule(
+    56, "semantic", "Every target changes a place of its own: component, initializer and slice (role, offset, width)."
+)
 def _same_place(context: Context) -> Iterator[Finding]:
     seen: dict[tuple[object, ...], str] = {}
     for path, target in _targets(context):
         part = target.output_slice
-        place = (target.component, target.initializer, part and (part.offset, part.width))
+        place = (target.component, target.initializer, part and (part.role, part.offset, part.width))
         if place in seen:
             message = f"The target {target.id!r} changes the same place as {seen[place]!r}."
             yield Finding(path, message, "Drop one of the two, or slice the output.")

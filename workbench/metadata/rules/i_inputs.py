@@ -31,12 +31,11 @@ def _with_presence(workflow: Workflow) -> _Inputs:
     return (found for found in _inputs(workflow) if found[2].present_as is not None)
 
 
-@workflow_rule(103, "An input from the request has a runtime role with a version.")
+@workflow_rule(103, "An input from the request has a runtime role.")
 def _role(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _inputs(workflow):
-        role = entry.role
-        if isinstance(entry.source, RequestSource) and not (isinstance(role, RuntimeRole) and role.version.strip()):
-            message = f"The input {name!r} comes from the request, and no versioned runtime role says what it is."
+        if isinstance(entry.source, RequestSource) and not isinstance(entry.role, RuntimeRole):
+            message = f"The input {name!r} comes from the request, and no runtime role says what it is."
             yield Finding((*path, "role"), message, "Give it `kind: runtime`, a role and a version.")
 
 

@@ -11,6 +11,7 @@ from workbench.metadata.document.state import IndexedScatter, PortAlias, StateCe
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding
 from workbench.metadata.scope.compare import is_count, ranks, shown
+from workbench.metadata.wording import q
 
 SELF_ATTENTION = ("full_attention", "sliding_attention", "multi_latent_attention")
 GROUPS: Path = (*WORKFLOW, "serving", "state_service", "groups")
@@ -71,26 +72,26 @@ class Counter:
 def unknown(counters: Iterator[Counter]) -> Iterator[Finding]:
     for counter in counters:
         if counter.cell is None:
-            message = f"{counter.what} is {counter.name!r}, which is no state cell."
+            message = f"{counter.what} is {q(counter.name)}, which is no state cell."
             yield Finding(counter.path, message, "Declare the cell in state, or name another.")
 
 
 def no_count(counters: Iterator[Counter]) -> Iterator[Finding]:
     for counter in counters:
         if counter.cell is not None and not is_count(counter.cell.contract):
-            message = f"{counter.what} is {counter.name!r}, {shown(counter.cell.contract)}."
+            message = f"{counter.what} is {q(counter.name)}, {shown(counter.cell.contract)}."
             yield Finding(counter.path, message, "Take a cell of whole numbers, one per request.")
 
 
 def one_for_all(counters: Iterator[Counter]) -> Iterator[Finding]:
     for counter in counters:
         if counter.cell is not None and is_count(counter.cell.contract) and 1 not in ranks(counter.cell.contract):
-            message = f"{counter.what} is {counter.name!r}, one number for all requests."
+            message = f"{counter.what} is {q(counter.name)}, one number for all requests."
             yield Finding(counter.path, message, "Take a cell of rank 1: one number per request.")
 
 
 def advisory(counters: Iterator[Counter]) -> Iterator[Finding]:
     for counter in counters:
         if counter.cell is not None and counter.cell.state_class != "semantic":
-            message = f"{counter.what} is {counter.name!r}, which is advisory: it may be dropped and the rest kept."
+            message = f"{counter.what} is {q(counter.name)}, which is advisory: it may be dropped and the rest kept."
             yield Finding(counter.path, message, "Make the cell semantic.")

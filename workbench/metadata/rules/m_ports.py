@@ -9,6 +9,7 @@ from workbench.metadata.context import WORKFLOW, Context
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, workflow_rule
 from workbench.metadata.rules.m_groups import SELF_ATTENTION, Alias, aliases, groups
+from workbench.metadata.wording import few, q
 
 _BOTH = (*SELF_ATTENTION, "cross_attention")
 _BY_ROLE = dict[tuple[str, str, str], list[Alias]]
@@ -29,8 +30,8 @@ def _layer(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for (group, component, role), found in _by_role(workflow).items():
         for one in found if len(found) > 1 else ():
             if one.alias.layer is None:
-                message = f"{component!r} has {len(found)} ports of the role {role} in {group!r}; "
-                message += f"the one of {one.cell!r} does not say its layer."
+                message = f"{q(component)} has {len(found)} ports of the role {role} in {q(group)}; "
+                message += f"the one of {q(one.cell)} does not say its layer."
                 yield Finding((*one.path, "layer"), message, "Number the layers from 0.")
 
 
@@ -40,8 +41,8 @@ def _one_layer(context: Context, workflow: Workflow) -> Iterator[Finding]:
         first: dict[int, str] = {}
         for one in found:
             if one.alias.layer is not None and first.setdefault(one.alias.layer, one.cell) != one.cell:
-                message = f"{first[one.alias.layer]!r} and {one.cell!r} are both the {role} of layer "
-                message += f"{one.alias.layer} of {component!r}."
+                message = f"{q(first[one.alias.layer])} and {q(one.cell)} are both the {role} of layer "
+                message += f"{one.alias.layer} of {q(component)}."
                 yield Finding((*one.path, "layer"), message, "Give each a layer of its own.")
 
 
@@ -58,8 +59,8 @@ def _pairs(context: Context, workflow: Workflow) -> Iterator[Finding]:
             # A layer that two of them claim, or that one of several does not say, is the matter of 178 and 179.
             if keys.keys() != values.keys() and max([*keys.values(), *values.values()]) == 1:
                 odd = sorted(keys.keys() ^ values.keys())
-                message = f"{component!r} has a key without a value, or a value without a key, of layer "
-                message += f"{', '.join(map(str, odd[:8]))} in {found.name!r}."
+                message = f"{q(component)} has a key without a value, or a value without a key, of layer "
+                message += f"{few(odd)} in {q(found.name)}."
                 yield Finding((*found.path, "ports", component), message, "Bind the other one as well.")
 
 
@@ -69,7 +70,7 @@ def _tokens(context: Context, workflow: Workflow) -> Iterator[Finding]:
     holds = any(found.group.kind in SELF_ATTENTION and onnx[0] in found.group.ports
                 for found in groups(workflow)) if len(onnx) == 1 else False  # fmt: skip
     if holds and not {"token_ids", "inputs_embeds"} & set(workflow.components[onnx[0]].ports.roles.values()):
-        message = f"{onnx[0]!r} has attention state, and no port of the role token_ids or inputs_embeds."
+        message = f"{q(onnx[0])} has attention state, and no port of the role token_ids or inputs_embeds."
         path = (*WORKFLOW, "components", onnx[0], "ports", "roles")
         yield Finding(path, message, "Add the role to the port that takes the tokens.")
 
@@ -79,7 +80,7 @@ def _tokens(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _component(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in groups(workflow):
         for name in (name for name in found.group.ports if name not in workflow.components):
-            message = f"The group {found.name!r} has ports of {name!r}, which is not declared."
+            message = f"The group {q(found.name)} has ports of {q(name)}, which is not declared."
             yield Finding((*found.path, "ports", name), message, "Declare the component, or remove its ports.")
 
 
@@ -92,8 +93,8 @@ def _own(context: Context, workflow: Workflow) -> Iterator[Finding]:
         lost = cell is not None and cell.service_group is not None and cell.service_group not in declared
         if cell is None or lost or cell.service_group == one.group.name:
             continue
-        where = f"lies in {cell.service_group!r}" if cell.service_group else "lies in no group"
-        message = f"The group {one.group.name!r} has a port of the cell {one.cell!r}, which {where}."
+        where = f"lies in {q(cell.service_group)}" if cell.service_group else "lies in no group"
+        message = f"The group {q(one.group.name)} has a port of the cell {q(one.cell)}, which {where}."
         yield Finding(one.path, message, "Correct service_group of the cell, or move the port.")
 
 
@@ -101,7 +102,7 @@ def _own(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _cell(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in aliases(workflow):
         if one.cell not in workflow.state:
-            message = f"The group {one.group.name!r} has a port of the cell {one.cell!r}, which is not declared."
+            message = f"The group {q(one.group.name)} has a port of the cell {q(one.cell)}, which is not declared."
             yield Finding(one.path, message, "Declare the cell in state, or remove the port.")
 
 
@@ -110,7 +111,7 @@ def _input(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in aliases(workflow):
         component = workflow.components.get(one.component)
         if component and not component.infers_ports and one.alias.input not in component.ports.inputs:
-            message = f"{one.component!r} has no input port {one.alias.input!r}."
+            message = f"{q(one.component)} has no input port {q(one.alias.input)}."
             yield Finding((*one.path, "input"), message, "Name a declared input port.")
 
 
@@ -120,7 +121,7 @@ def _output(context: Context, workflow: Workflow) -> Iterator[Finding]:
         component, port = workflow.components.get(one.component), one.alias.output
         if port is None or component is None or component.infers_ports or port in component.ports.outputs:
             continue
-        message = f"{one.component!r} has no output port {port!r}."
+        message = f"{q(one.component)} has no output port {q(port)}."
         yield Finding((*one.path, "output"), message, "Name a declared output port.")
 
 
@@ -128,5 +129,5 @@ def _output(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _returned(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in aliases(workflow):
         if one.alias.access == "read_write" and one.alias.output is None:
-            message = f"{one.component!r} takes {one.cell!r} to write to it, and gives nothing back."
+            message = f"{q(one.component)} takes {q(one.cell)} to write to it, and gives nothing back."
             yield Finding((*one.path, "output"), message, "Name the output port, or write `access: read_only`.")

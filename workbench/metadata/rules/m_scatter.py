@@ -19,6 +19,7 @@ from workbench.metadata.rules.m_groups import (
     unknown,
 )
 from workbench.metadata.scope.compare import is_scalar_count, shown
+from workbench.metadata.wording import q
 
 
 def _scatters(workflow: Workflow) -> Iterator[tuple[Group, IndexedScatter]]:
@@ -29,7 +30,9 @@ def _scatters(workflow: Workflow) -> Iterator[tuple[Group, IndexedScatter]]:
 def _lengths(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found, _ in _scatters(workflow):
         if found.group.logical_lengths is None:
-            message = f"The buffers of {found.name!r} are always full size, and nothing says how much of them is valid."
+            message = (
+                f"The buffers of {q(found.name)} are always full size, and nothing says how much of them is valid."
+            )
             yield Finding((*found.path, "logical_lengths"), message, "Name the cell with the lengths.")
 
 
@@ -37,7 +40,7 @@ def _lengths(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _indices(workflow: Workflow) -> Iterator[Counter]:
     for found, update in _scatters(workflow):
         name, path = update.write_indices, (*found.path, "update", "write_indices")
-        yield Counter(path, name, workflow.state.get(name), f"write_indices of the group {found.name!r}")
+        yield Counter(path, name, workflow.state.get(name), f"write_indices of the group {q(found.name)}")
 
 
 @workflow_rule(167, "write_indices names a state cell.")
@@ -64,7 +67,7 @@ def _indices_class(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _capacity(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found, update in _scatters(workflow):
         if update.capacity not in workflow.inputs and update.capacity not in workflow.state:
-            message = f"The capacity of {found.name!r} is {update.capacity!r}, which is no input and no state cell."
+            message = f"The capacity of {q(found.name)} is {q(update.capacity)}, which is no input and no state cell."
             yield Finding((*found.path, "update", "capacity"), message, "Declare it, or name another.")
 
 
@@ -73,7 +76,7 @@ def _capacity_type(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found, update in _scatters(workflow):
         declared = workflow.inputs.get(update.capacity) or workflow.state.get(update.capacity)
         if declared is not None and not is_scalar_count(declared.contract):
-            message = f"The capacity of {found.name!r} is {update.capacity!r}, {shown(declared.contract)}."
+            message = f"The capacity of {q(found.name)} is {q(update.capacity)}, {shown(declared.contract)}."
             yield Finding((*found.path, "update", "capacity"), message, "Take int64 of shape [], or of shape [1].")
 
 
@@ -88,7 +91,7 @@ def _port(context: Context, workflow: Workflow) -> Iterator[Finding]:
             for name, port in getattr(update, field).items():
                 component = workflow.components.get(name)
                 if component and not component.infers_ports and port not in component.ports.inputs:
-                    message = f"{name!r} has no input port {port!r}, where {found.name!r} wants one of {field}."
+                    message = f"{q(name)} has no input port {q(port)}, where {q(found.name)} wants one of {field}."
                     yield Finding((*found.path, "update", field, name), message, "Name a declared input port.")
 
 
@@ -98,7 +101,7 @@ def _component(context: Context, workflow: Workflow) -> Iterator[Finding]:
         for field in _FIELDS:
             for name in getattr(update, field):
                 if name not in workflow.components:
-                    message = f"{field} of {found.name!r} has the component {name!r}, which is not declared."
+                    message = f"{field} of {q(found.name)} has the component {q(name)}, which is not declared."
                     yield Finding((*found.path, "update", field, name), message, "Declare it, or remove it.")
 
 
@@ -112,8 +115,8 @@ def _places(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found, update in _scatters(workflow):
         for name in found.group.ports:
             if name not in update.write_indices_ports and name in workflow.components:  # else rule 184
-                message = f"{name!r} has buffers of {found.name!r} and no port for the places to write to."
-                yield Finding((*found.path, "update", "write_indices_ports"), message, f"Add one for {name!r}.")
+                message = f"{q(name)} has buffers of {q(found.name)} and no port for the places to write to."
+                yield Finding((*found.path, "update", "write_indices_ports"), message, f"Add one for {q(name)}.")
 
 
 @workflow_rule(176, "Every component with keys or values that are scattered to gets their valid length.")
@@ -121,8 +124,8 @@ def _length(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found, update in _scatters(workflow):
         for name in found.group.ports:
             if name not in update.kv_length_ports and name in workflow.components and _takes(found, name):
-                message = f"{name!r} has keys or values of {found.name!r} and no port for their valid length."
-                yield Finding((*found.path, "update", "kv_length_ports"), message, f"Add one for {name!r}.")
+                message = f"{q(name)} has keys or values of {q(found.name)} and no port for their valid length."
+                yield Finding((*found.path, "update", "kv_length_ports"), message, f"Add one for {q(name)}.")
 
 
 @workflow_rule(177, "A buffer that is scattered to keeps its shape.")
@@ -132,5 +135,5 @@ def _buffers(context: Context, workflow: Workflow) -> Iterator[Finding]:
         counters = (update.write_indices, found.group.logical_lengths)
         for name, cell in cells.get(found.name, ()):
             if cell.varying_axis is not None and name not in counters:
-                message = f"The cell {name!r} varies, and its group {found.name!r} has buffers of a fixed capacity."
+                message = f"The cell {q(name)} varies, and its group {q(found.name)} has buffers of a fixed capacity."
                 yield Finding((*WORKFLOW, "state", name, "recurrence"), message, "Make it invariant.")

@@ -18,13 +18,14 @@ from workbench.metadata.rules.m_groups import (
     one_for_all,
     unknown,
 )
+from workbench.metadata.wording import q
 
 
 @workflow_rule(157, "A state group says how its storage is laid out.")
 def _layout(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in groups(workflow):
         if not found.group.layout.strip():
-            message = f"The group {found.name!r} has a blank layout."
+            message = f"The group {q(found.name)} has a blank layout."
             yield Finding((*found.path, "layout"), message, "Write it, such as bnsh.")
 
 
@@ -34,7 +35,7 @@ def _lengths(workflow: Workflow) -> Iterator[Counter]:
         name = found.group.logical_lengths
         if name is not None:
             path = (*found.path, "logical_lengths")
-            yield Counter(path, name, workflow.state.get(name), f"logical_lengths of the group {found.name!r}")
+            yield Counter(path, name, workflow.state.get(name), f"logical_lengths of the group {q(found.name)}")
 
 
 @workflow_rule(158, "logical_lengths names a state cell.")
@@ -63,7 +64,7 @@ def _total(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in groups(workflow):
         name = found.group.total_length
         if name is not None and name not in workflow.state:
-            message = f"total_length of the group {found.name!r} is {name!r}, which is no state cell."
+            message = f"total_length of the group {q(found.name)} is {q(name)}, which is no state cell."
             yield Finding((*found.path, "total_length"), message, "Declare the cell in state, or name another.")
 
 
@@ -72,7 +73,7 @@ def _axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in groups(workflow):
         update = found.group.update
         if isinstance(update, Append | IndexedScatter) and found.group.sequence_axis is None:
-            message = f"The group {found.name!r} is updated by {update.kind} and has no sequence_axis."
+            message = f"The group {q(found.name)} is updated by {update.kind} and has no sequence_axis."
             yield Finding((*found.path, "sequence_axis"), message, "Say which axis is written along.")
 
 
@@ -80,7 +81,7 @@ def _axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _no_axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in groups(workflow):
         if isinstance(found.group.update, Replace) and found.group.sequence_axis is not None:
-            message = f"The group {found.name!r} is replaced as a whole and has a sequence_axis."
+            message = f"The group {q(found.name)} is replaced as a whole and has a sequence_axis."
             yield Finding((*found.path, "sequence_axis"), message, "Remove it, or write another update.")
 
 
@@ -90,7 +91,7 @@ def _replaced(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in groups(workflow):
         for name, cell in cells.get(found.name, ()) if isinstance(found.group.update, Replace) else ():
             if cell.varying_axis is not None:
-                message = f"The cell {name!r} varies, and its group {found.name!r} is replaced as a whole."
+                message = f"The cell {q(name)} varies, and its group {q(found.name)} is replaced as a whole."
                 yield Finding((*WORKFLOW, "state", name, "recurrence"), message, "Make it invariant.")
 
 
@@ -101,7 +102,7 @@ def _cascade(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in groups(workflow):
         for index, name in enumerate(found.group.capabilities.cascade):
             if name not in declared:
-                message = f"The group {found.name!r} cascades to {name!r}, which is not declared."
+                message = f"The group {q(found.name)} cascades to {q(name)}, which is not declared."
                 yield Finding((*found.path, "capabilities", "cascade", index), message, "Declare it, or remove it.")
 
 
@@ -109,7 +110,7 @@ def _cascade(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _rollback(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in groups(workflow):
         if found.group.capabilities.rollback_positions == 0:
-            message = f"The group {found.name!r} rolls back by 0 positions."
+            message = f"The group {q(found.name)} rolls back by 0 positions."
             yield Finding((*found.path, "capabilities", "rollback_positions"), message, "Remove it to say: not at all.")
 
 

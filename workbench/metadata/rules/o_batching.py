@@ -14,6 +14,7 @@ from workbench.metadata.document.steps import EmitStep
 from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import q
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,9 @@ def _mixed(context: Context, workflow: Workflow) -> dict[str, _Emit]:
 @workflow_rule(233, "All that is emitted into one output has one batch layout.", lowered=True)
 def _one_layout(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for name, emit in _mixed(context, workflow).items():
-        message = f"The output {name!r} gets {emit.step.value!r}, which is {_kind(emit.value)}, and values of another "
+        message = (
+            f"The output {q(name)} gets {q(emit.step.value)}, which is {_kind(emit.value)}, and values of another "
+        )
         yield Finding(
             (*emit.path, "value"), message + "batch layout.", "Give them one layout, or outputs of their own."
         )
@@ -75,7 +78,7 @@ def _ragged(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for emit in _emits(context, workflow):
         if _without_axis(emit):
             field = "when" if emit.step.when is not None else "valid_length"
-            message = f"The output {emit.step.output!r} is {_kind(emit.output)}, and this emit has {field}."
+            message = f"The output {q(emit.step.output)} is {_kind(emit.output)}, and this emit has {field}."
             yield Finding((*emit.path, "output"), message, "Make the output request_aligned.")
 
 
@@ -94,7 +97,7 @@ def _same_layout(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for emit in _emits(context, workflow):
         # Of several layouts one must be another than the output's: rule 233. Rules 227 and 234 ask for an axis.
         if _differs(emit) and emit.step.output not in mixed and not _without_axis(emit) and emit.path not in told:
-            message = f"{emit.step.value!r} is {_kind(emit.value)}, and the output {emit.step.output!r} is "
+            message = f"{q(emit.step.value)} is {_kind(emit.value)}, and the output {q(emit.step.output)} is "
             yield Finding((*emit.path, "value"), f"{message}{_kind(emit.output)}.", "Make the two the same.")
 
 
@@ -102,8 +105,8 @@ def _same_layout(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _shared(context: Context, workflow: Workflow) -> Iterator[Finding]:
     told = _without_requests(context)
     for emit in _emits(context, workflow) if workflow.serving else ():
-        if emit.value is None or emit.value.rank == 0 or emit.value.row_scoped or _differs(emit):
+        if emit.value is None or emit.value.rank == 0 or emit.value.row_scoped:
             continue
         if not _without_axis(emit) and emit.path not in told:
-            message = f"{emit.step.value!r} is the same for all requests, and goes into {emit.step.output!r}."
+            message = f"{q(emit.step.value)} is the same for all requests, and goes into {q(emit.step.output)}."
             yield Finding((*emit.path, "value"), message, "Make it request_aligned.")

@@ -11,6 +11,7 @@ from workbench.metadata.document.ports import Component, OnnxImplementation
 from workbench.metadata.document.speculative import Chained, Speculative
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import q
 
 EXECUTION: Path = ("speculative", "proposal_execution")
 _HIDDEN: Path = ("speculative", "port_bindings", "target_hidden_context")
@@ -48,7 +49,7 @@ def _embedding(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _chain(context, workflow):
         port = one.chained.token_embedding_input
         if not _has(one.proposer, "inputs", port):
-            message = f"The proposer {one.contract.proposer!r} has no input port {port!r}."
+            message = f"The proposer {q(one.contract.proposer)} has no input port {q(port)}."
             yield Finding((*EXECUTION, "token_embedding_input"), message, "Name a declared input port.")
 
 
@@ -56,7 +57,7 @@ def _embedding(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _logits(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _chain(context, workflow):
         if not _has(one.proposer, "outputs", one.chained.logits_output):
-            message = f"The proposer {one.contract.proposer!r} has no output port {one.chained.logits_output!r}."
+            message = f"The proposer {q(one.contract.proposer)} has no output port {q(one.chained.logits_output)}."
             yield Finding((*EXECUTION, "logits_output"), message, "Name a declared output port.")
 
 
@@ -74,7 +75,7 @@ def _carry(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _folded(context, workflow):
         port = one.chained.folded_carry_output or ""
         if not _has(one.proposer, "outputs", port):
-            message = f"The proposer {one.contract.proposer!r} has no output port {port!r}."
+            message = f"The proposer {q(one.contract.proposer)} has no output port {q(port)}."
             yield Finding((*EXECUTION, "folded_carry_output"), message, "Name a declared output port.")
 
 
@@ -83,15 +84,15 @@ def _lands(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _folded(context, workflow):
         if one.hidden is None:
             message = "The carry is folded, and port_bindings does not say where it comes back."
-            yield Finding(_HIDDEN, message, f"Bind it to {one.chained.token_embedding_input!r}.")
+            yield Finding(_HIDDEN, message, f"Bind it to {q(one.chained.token_embedding_input)}.")
 
 
 @workflow_rule(244, "A folded carry comes back through an input port of the proposer.")
 def _lands_in(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _folded(context, workflow):
         if one.hidden is not None and not _has(one.proposer, "inputs", one.hidden):
-            message = f"The proposer {one.contract.proposer!r} has no input port {one.hidden!r}."
-            yield Finding(_HIDDEN, message, f"Bind it to {one.chained.token_embedding_input!r}.")
+            message = f"The proposer {q(one.contract.proposer)} has no input port {q(one.hidden)}."
+            yield Finding(_HIDDEN, message, f"Bind it to {q(one.chained.token_embedding_input)}.")
 
 
 @workflow_rule(245, "A folded carry comes back through the port of the embedding.")
@@ -101,8 +102,10 @@ def _lands_beside(context: Context, workflow: Workflow) -> Iterator[Finding]:
         # A port that does not exist is the matter of 239 and 244.
         known = one.hidden is not None and _has(one.proposer, "inputs", one.hidden)
         if known and one.hidden != port and _has(one.proposer, "inputs", port):
-            message = f"The folded carry comes back through {one.hidden!r}, and the embedding goes into {port!r}."
-            yield Finding(_HIDDEN, message, f"Bind it to {port!r}: the two are halves of one input.")
+            message = (
+                f"The folded carry comes back through {q(one.hidden or '')}, and the embedding goes into {q(port)}."
+            )
+            yield Finding(_HIDDEN, message, f"Bind it to {q(port)}: the two are halves of one input.")
 
 
 @workflow_rule(246, "A folded carry says what it starts from.")
@@ -118,7 +121,7 @@ def _seed_component(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _folded(context, workflow):
         seed = one.chained.folded_carry_seed
         if seed and seed.component not in workflow.components:
-            message = f"The carry starts from {seed.component!r}, which is no component of the workflow."
+            message = f"The carry starts from {q(seed.component)}, which is no component of the workflow."
             yield Finding((*EXECUTION, "folded_carry_seed", "component"), message, "Name the target.")
 
 
@@ -129,7 +132,7 @@ def _seed_port(context: Context, workflow: Workflow) -> Iterator[Finding]:
         # Of another component than the target the port says nothing more.
         if seed and seed.component == one.contract.target:
             if not _has(workflow.components.get(seed.component), "outputs", seed.output):
-                message = f"{seed.component!r} has no output port {seed.output!r}."
+                message = f"{q(seed.component)} has no output port {q(seed.output)}."
                 yield Finding((*EXECUTION, "folded_carry_seed", "output"), message, "Name a declared output port.")
 
 
@@ -138,8 +141,8 @@ def _seed_target(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _folded(context, workflow):
         seed, target = one.chained.folded_carry_seed, one.contract.target
         if seed and seed.component in workflow.components and seed.component != target:
-            message = f"The carry starts from {seed.component!r}, and the target is {target!r}."
-            yield Finding((*EXECUTION, "folded_carry_seed", "component"), message, f"Write {target!r}.")
+            message = f"The carry starts from {q(seed.component)}, and the target is {q(target)}."
+            yield Finding((*EXECUTION, "folded_carry_seed", "component"), message, f"Write {q(target)}.")
 
 
 @workflow_rule(250, "A folded carry says which table the embedding is taken from.")
@@ -155,7 +158,7 @@ def _table_component(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _folded(context, workflow):
         table = one.chained.token_embedding
         if table and table.component not in workflow.components:
-            message = f"The table is that of {table.component!r}, which is no component of the workflow."
+            message = f"The table is that of {q(table.component)}, which is no component of the workflow."
             yield Finding((*EXECUTION, "token_embedding", "component"), message, "Name the target.")
 
 
@@ -164,8 +167,8 @@ def _table_target(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _folded(context, workflow):
         table, target = one.chained.token_embedding, one.contract.target
         if table and table.component in workflow.components and table.component != target:
-            message = f"The table is that of {table.component!r}, and the target is {target!r}."
-            yield Finding((*EXECUTION, "token_embedding", "component"), message, f"Write {target!r}.")
+            message = f"The table is that of {q(table.component)}, and the target is {q(target)}."
+            yield Finding((*EXECUTION, "token_embedding", "component"), message, f"Write {q(target)}.")
 
 
 @workflow_rule(253, "The table of the embedding lies in an ONNX file.")
@@ -177,7 +180,7 @@ def _table_file(context: Context, workflow: Workflow) -> Iterator[Finding]:
             continue
         implementation = component.implementation
         if not isinstance(implementation, OnnxImplementation):
-            message = f"{table.component!r} is a {implementation.kind}, which has no initializer {table.table!r}."
+            message = f"{q(table.component)} is a {implementation.kind}, which has no initializer {q(table.table)}."
             yield Finding((*EXECUTION, "token_embedding", "component"), message, "Make it an ONNX component.")
 
 

@@ -12,6 +12,7 @@ from workbench.metadata.document.speculative import Chained, RecurrenceBinding, 
 from workbench.metadata.document.state import PortAlias
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import q
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _once(context: Context, workflow: Workflow) -> Iterator[Finding]:
     seen = set()
     for one in _bound(context, workflow):
         if one.state in seen:
-            message = f"The state {one.state!r} is carried a second time."
+            message = f"The state {q(one.state)} is carried a second time."
             yield Finding((*one.path, "state"), message, "Remove one of the two bindings.")
         seen.add(one.state)
 
@@ -67,7 +68,7 @@ def _once(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _cell(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _bound(context, workflow):
         if one.state not in workflow.state:
-            message = f"The state {one.state!r} is carried, and is not declared."
+            message = f"The state {q(one.state)} is carried, and is not declared."
             yield Finding((*one.path, "state"), message, "Declare it in state, or carry another.")
 
 
@@ -79,7 +80,7 @@ def _declared(context: Context, workflow: Workflow) -> Iterator[_Bound]:
 def _rolled_back(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _declared(context, workflow):
         if one.state not in one.contract.rollback_state:
-            message = f"The state {one.state!r} is carried, and a rejected proposal leaves it changed."
+            message = f"The state {q(one.state)} is carried, and a rejected proposal leaves it changed."
             yield Finding((*one.path, "state"), message, "Add it to speculative.rollback_state.")
 
 
@@ -87,7 +88,7 @@ def _rolled_back(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _input(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _bound(context, workflow):
         if not one.has("inputs", one.binding.input):
-            message = f"The proposer {one.contract.proposer!r} has no input port {one.binding.input!r}."
+            message = f"The proposer {q(one.contract.proposer)} has no input port {q(one.binding.input)}."
             yield Finding((*one.path, "input"), message, "Name a declared input port.")
 
 
@@ -95,7 +96,7 @@ def _input(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _output(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _bound(context, workflow):
         if not one.has("outputs", one.binding.output):
-            message = f"The proposer {one.contract.proposer!r} has no output port {one.binding.output!r}."
+            message = f"The proposer {q(one.contract.proposer)} has no output port {q(one.binding.output)}."
             yield Finding((*one.path, "output"), message, "Name a declared output port.")
 
 
@@ -103,9 +104,9 @@ def _output(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _alias(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one in _declared(context, workflow):
         if not one.aliases and one.proposer is not None:
-            message = f"The state {one.state!r} is carried, and no state group gives it ports of "
-            message += f"{one.contract.proposer!r}."
-            hint = f"Add it to the ports of {one.contract.proposer!r} in its group."
+            message = f"The state {q(one.state)} is carried, and no state group gives it ports of "
+            message += f"{q(one.contract.proposer)}."
+            hint = f"Add it to the ports of {q(one.contract.proposer)} in its group."
             yield Finding((*one.path, "state"), message, hint)
 
 
@@ -118,7 +119,7 @@ def _resolved(context: Context, workflow: Workflow) -> Iterator[tuple[_Bound, Po
 def _written(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one, alias in _resolved(context, workflow):
         if alias.access == "read_only":
-            message = f"The state {one.state!r} is carried, and {one.contract.proposer!r} only reads it."
+            message = f"The state {q(one.state)} is carried, and {q(one.contract.proposer)} only reads it."
             yield Finding((*one.path, "state"), message, "Make its ports read_write.")
 
 
@@ -126,7 +127,9 @@ def _written(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _same_input(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one, alias in _resolved(context, workflow):
         if one.has("inputs", one.binding.input) and alias.input != one.binding.input:
-            message = f"The state {one.state!r} is carried into {one.binding.input!r}; its group names {alias.input!r}."
+            message = (
+                f"The state {q(one.state)} is carried into {q(one.binding.input)}; its group names {q(alias.input)}."
+            )
             yield Finding((*one.path, "input"), message, "Make the two the same.")
 
 
@@ -134,13 +137,15 @@ def _same_input(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _same_output(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one, alias in _resolved(context, workflow):
         if alias.output is not None and one.has("outputs", one.binding.output) and alias.output != one.binding.output:
-            message = f"The state {one.state!r} is carried out of {one.binding.output!r}; its group names "
-            yield Finding((*one.path, "output"), f"{message}{alias.output!r}.", "Make the two the same.")
+            message = f"The state {q(one.state)} is carried out of {q(one.binding.output)}; its group names "
+            yield Finding((*one.path, "output"), f"{message}{q(alias.output)}.", "Make the two the same.")
 
 
 @workflow_rule(264, "What is carried has an output port in its group.")
 def _no_output(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for one, alias in _resolved(context, workflow):
-        if alias.output is None and alias.access != "read_only":
-            message = f"The state {one.state!r} is carried, and its group names no output port of "
-            yield Finding((*one.path, "output"), f"{message}{one.contract.proposer!r}.", "Add the output to its ports.")
+        if alias.output is None:
+            message = f"The state {q(one.state)} is carried, and its group names no output port of "
+            yield Finding(
+                (*one.path, "output"), f"{message}{q(one.contract.proposer)}.", "Add the output to its ports."
+            )

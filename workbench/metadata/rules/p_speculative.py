@@ -13,6 +13,7 @@ from workbench.metadata.document.state import Effect, SafetyNone, SafetyRewindab
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, rule, workflow_rule
 from workbench.metadata.scope.region import regions
+from workbench.metadata.wording import q
 
 SPECULATIVE: Path = ("speculative",)
 
@@ -30,7 +31,7 @@ def _roles(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for field in ("proposer", "target") if contract else ():
         name = getattr(contract, field)
         if name not in workflow.components:
-            message = f"The {field} is {name!r}, which is no component of the workflow."
+            message = f"The {field} is {q(name)}, which is no component of the workflow."
             yield Finding((*SPECULATIVE, field), message, "Name a declared component.")
 
 
@@ -72,7 +73,7 @@ def _cells(context: Context, workflow: Workflow) -> Iterator[Finding]:
     contract = context.document.speculative
     for index, name in enumerate(contract.rollback_state) if contract else ():
         if name not in workflow.state:
-            message = f"The cell {name!r} is to be rolled back, and is not declared."
+            message = f"The cell {q(name)} is to be rolled back, and is not declared."
             yield Finding((*SPECULATIVE, "rollback_state", index), message, "Declare it in state, or remove it.")
 
 
@@ -81,7 +82,7 @@ def _declared(context: Context, workflow: Workflow) -> Iterator[Finding]:
     contract = context.document.speculative
     for found in _reached(contract, workflow) if contract else ():
         if found.group is None:
-            message = f"Rolling back {found.cell!r} reaches the group {found.name!r}, which is not declared."
+            message = f"Rolling back {q(found.cell)} reaches the group {q(found.name)}, which is not declared."
             yield Finding(found.path, message, "Declare the group, or correct service_group or cascade.")
 
 
@@ -90,7 +91,7 @@ def _able(context: Context, workflow: Workflow) -> Iterator[Finding]:
     contract = context.document.speculative
     for found in _reached(contract, workflow) if contract else ():
         if found.group is not None and found.group.capabilities.rollback_positions is None:
-            message = f"Rolling back {found.cell!r} reaches the group {found.name!r}, which cannot be rolled back."
+            message = f"Rolling back {q(found.cell)} reaches the group {q(found.name)}, which cannot be rolled back."
             yield Finding(found.path, message, "Add capabilities.rollback_positions to the group.")
 
 
@@ -101,7 +102,7 @@ def _wide_enough(context: Context, workflow: Workflow) -> Iterator[Finding]:
         positions = found.group.capabilities.rollback_positions if found.group else None
         assert contract is not None
         if positions and positions < contract.max_proposal_width:  # 0 is rule 183's matter
-            message = f"The group {found.name!r} rolls back {positions} positions, and a proposal has up to "
+            message = f"The group {q(found.name)} rolls back {positions} positions, and a proposal has up to "
             message += f"{contract.max_proposal_width}."
             path = (*WORKFLOW, "serving", "state_service", "groups", found.name, "capabilities", "rollback_positions")
             yield Finding(path, message, "Make the group roll back further, or the proposal shorter.")
@@ -131,7 +132,7 @@ def _safe(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for name, domain, effect in _effects(context, workflow):
         if isinstance(effect.speculation_safety, SafetyNone) and domain not in told:
             told.add(domain)
-            message = f"{name!r} runs in the speculative region and has the effect {domain!r}, which nothing undoes."
+            message = f"{q(name)} runs in the speculative region and has the effect {q(domain)}, which nothing undoes."
             yield Finding(_safety(domain), message, "Make it clonable or rewindable, or move it out of the loop.")
 
 
@@ -145,6 +146,6 @@ def _deep_enough(context: Context, workflow: Workflow) -> Iterator[Finding]:
             continue
         if safety.max_depth < contract.max_proposal_width:
             told.add(domain)
-            message = f"The effect {domain!r} of {name!r} rewinds {safety.max_depth} positions, and a proposal has "
+            message = f"The effect {q(domain)} of {q(name)} rewinds {safety.max_depth} positions, and a proposal has "
             message += f"up to {contract.max_proposal_width}."
             yield Finding((*_safety(domain), "max_depth"), message, "Make it rewind further, or the proposal shorter.")

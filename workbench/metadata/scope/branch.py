@@ -13,6 +13,7 @@ from workbench.metadata.references import joins
 from workbench.metadata.scope.compare import fits, is_scalar_choice, shown
 from workbench.metadata.scope.names import Draft
 from workbench.metadata.scope.walk import Walk
+from workbench.metadata.wording import q
 
 _Joins = list[tuple[Path, str]]  # path from the branch, and the value, of each output that a case gives
 
@@ -55,12 +56,12 @@ def _predicate(walk: Walk, step: BranchStep, path: Path) -> None:
     place = (*path, "predicate")
     draft = walk.read(step.predicate, place, path, "predicate")
     if draft is not None and not is_scalar_choice(draft.contract):
-        message = f"The branch chooses by {draft.name!r}, {shown(draft.contract)}."
+        message = f"The branch chooses by {q(draft.name)}, {shown(draft.contract)}."
         walk.tell(217, place, message, "Choose by one bool or whole number, of shape [] or [1].")
 
 
 def _called(case: str | None) -> str:
-    return "the default" if case is None else f"the case {case!r}"
+    return "the default" if case is None else f"the case {q(case)}"
 
 
 def _collect(
@@ -76,7 +77,7 @@ def _collect(
         if first is None:
             contracts[name] = draft.contract
         elif not fits(draft.contract, first):
-            message = f"The output {name!r} is {shown(first)} in one case, and {value!r} is {shown(draft.contract)}."
+            message = f"The output {q(name)} is {shown(first)} in one case, and {q(value)} is {shown(draft.contract)}."
             walk.tell(223, (*path, *tail), message, "Take values of one kind out of all cases.")
 
 
@@ -86,8 +87,8 @@ def _kept(walk: Walk, case: str | None, given: _Joins) -> None:
     for draft in walk.names.own:
         cell = walk.workflow.state.get(draft.name) if draft.producer == "loop" else None
         if cell is not None and cell.scope == "session" and draft.name not in exported:
-            message = f"A loop carries {draft.name!r} of the session, and {_called(case)} does not hand it on."
-            walk.tell(219, draft.path, message, f"Take {draft.name!r} out of the branch as an output.")
+            message = f"A loop carries {q(draft.name)} of the session, and {_called(case)} does not hand it on."
+            walk.tell(219, draft.path, message, f"Take {q(draft.name)} out of the branch as an output.")
 
 
 def _complete(walk: Walk, step: BranchStep, path: Path) -> None:
@@ -97,13 +98,13 @@ def _complete(walk: Walk, step: BranchStep, path: Path) -> None:
         # Few are looked for: a branch may have very many outputs, and each may lack very many cases.
         missing = list(itertools.islice((case for case in step.cases if case not in output.cases), 3))
         if missing:
-            message = f"The output {name!r} has no value for {', '.join(_called(case) for case in missing)}."
+            message = f"The output {q(name)} has no value for {', '.join(_called(case) for case in missing)}."
             walk.tell(220, (*place, "cases"), message, "Say which value it is in each case.")
         # Without any case that is what is wrong, not that outputs name some.
         for case in (case for case in output.cases if step.cases and case not in step.cases):
-            message = f"The output {name!r} has a value for {_called(case)}, which the branch does not have."
+            message = f"The output {q(name)} has a value for {_called(case)}, which the branch does not have."
             walk.tell(221, (*place, "cases", case), message, "Remove it, or add the case.")
         if (output.default is None) != (step.default is None):
-            message = f"The output {name!r} has {'no' if output.default is None else 'a'} value for the default, "
+            message = f"The output {q(name)} has {'no' if output.default is None else 'a'} value for the default, "
             message += f"and the branch has {'no' if step.default is None else 'a'} default."
             walk.tell(222, (*place, "default"), message, "Have both or neither.")

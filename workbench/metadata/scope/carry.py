@@ -13,6 +13,7 @@ from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.scope.compare import fits, is_scalar_count, shown
 from workbench.metadata.scope.names import Draft
 from workbench.metadata.scope.walk import Walk
+from workbench.metadata.wording import q
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,7 @@ def start(walk: Walk, one: Carried) -> None:
     """What is read in the scope around the loop: where the cell starts, and how far it may grow."""
     if one.cell is not None:
         place = (*one.declared, "initializer")
-        said = f"starts the cell {one.name!r}, and is not defined before the loop that carries it."
+        said = f"starts the cell {q(one.name)}, and is not defined before the loop that carries it."
         _starts(walk, one, walk.read(one.cell.initializer, place, one.loop, "initializer", 212, said), place)
         _bounds(walk, one, one.cell)
     if one.entry.initial is not None:
@@ -67,7 +68,7 @@ def _starts(walk: Walk, one: Carried, draft: Draft | None, path: Path) -> None:
     # A cell that grows starts as it is declared; the axis of a bounded one has any length up to its bound.
     exempt = () if isinstance(one.cell.recurrence, Growing) else (one.cell.varying_axis,)
     if not fits(draft.contract, one.contract, exempt):
-        message = f"The cell {one.name!r} is {shown(one.contract)}, and starts from {draft.name!r}, "
+        message = f"The cell {q(one.name)} is {shown(one.contract)}, and starts from {q(draft.name)}, "
         message += f"{shown(draft.contract)}."
         walk.tell(213, path, message, "Start from another value, or correct one of the two contracts.")
 
@@ -80,10 +81,10 @@ def _bounds(walk: Walk, one: Carried, cell: StateCell) -> None:
         names["increment"] = cell.recurrence.increment
     for field, name in names.items():
         place = (*one.declared, "recurrence", field)
-        said = f"is the {field} of the cell {one.name!r}, and is not defined before the loop that carries it."
+        said = f"is the {field} of the cell {q(one.name)}, and is not defined before the loop that carries it."
         draft = walk.read(name, place, one.loop, "recurrence", 211, said)
         if draft is not None and not is_scalar_count(draft.contract):
-            message = f"The {field} of the cell {one.name!r} is {name!r}, {shown(draft.contract)}."
+            message = f"The {field} of the cell {q(one.name)} is {q(name)}, {shown(draft.contract)}."
             walk.tell(211, place, message, "Take one whole number: of shape [], or of shape [1].")
 
 
@@ -96,12 +97,12 @@ def enter(walk: Walk, one: Carried) -> bool:
 def result(walk: Walk, one: Carried) -> Draft:
     """The cell as a value after the loop: what the last round gave for the next."""
     place = (*one.path, "next")
-    said = f"is the next {one.name!r}, and the end of the body does not see it."
+    said = f"is the next {q(one.name)}, and the end of the body does not see it."
     draft = walk.read(one.entry.next, place, one.loop, "next", 215, said)
     contract = one.contract if draft is None else draft.contract
     exempt = (one.cell.varying_axis,) if one.cell else ()
     if draft is not None and not fits(draft.contract, one.contract, exempt):
-        message = f"The cell {one.name!r} is {shown(one.contract)}, and its next is {draft.name!r}, "
+        message = f"The cell {q(one.name)} is {shown(one.contract)}, and its next is {q(draft.name)}, "
         message += f"{shown(draft.contract)}."
         walk.tell(216, place, message, "Carry another value, or correct one of the two contracts.")
         contract = one.contract

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 
 from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.dtypes import NAMEABLE, is_integer, same_dtype
+from workbench.metadata.wording import few
 
 Known = TensorContract | None
 
@@ -19,8 +20,8 @@ def shown(contract: Known) -> str:
     if contract is None:
         return "of a kind that nothing declares"
     if contract.shape is None or len(contract.shape) != contract.rank:
-        return f"{contract.dtype} of rank {contract.rank}"
-    return f"{contract.dtype} [{', '.join(str(dimension) for dimension in contract.shape)}]"
+        return f"{few((contract.dtype,))} of rank {contract.rank}"
+    return f"{few((contract.dtype,))} [{few(contract.shape) if contract.shape else ''}]"
 
 
 def ranks(contract: TensorContract) -> set[int]:

@@ -9,6 +9,7 @@ from workbench.metadata.scope import carry
 from workbench.metadata.scope.compare import is_flag, is_scalar_count, shown
 from workbench.metadata.scope.names import Draft
 from workbench.metadata.scope.walk import Walk
+from workbench.metadata.wording import q
 
 _LIMIT = "Take int64 of shape [], or of shape [1]."
 
@@ -36,7 +37,7 @@ def _limit(walk: Walk, step: LoopStep, path: Path) -> None:
     place = (*path, "max_iterations")
     draft = walk.read(step.max_iterations, place, path, "limit")
     if draft is not None and not is_scalar_count(draft.contract):
-        message = f"{draft.name!r} limits the rounds of the loop, and is {shown(draft.contract)}."
+        message = f"{q(draft.name)} limits the rounds of the loop, and is {shown(draft.contract)}."
         walk.tell(206, place, message, _LIMIT)
 
 
@@ -45,7 +46,7 @@ def _condition(walk: Walk, step: LoopStep, path: Path) -> None:
     said = "is tested before the first round, and nothing defines it by then."
     draft = walk.read(step.continue_when, place, path, "condition", 214, said)
     if draft is not None and not is_flag(draft.contract):
-        message = f"{draft.name!r} says whether the loop goes on, and is {shown(draft.contract)}."
+        message = f"{q(draft.name)} says whether the loop goes on, and is {shown(draft.contract)}."
         walk.tell(214, place, message, "Take a bool, one or one per request.")
 
 
@@ -54,7 +55,7 @@ def _iteration(walk: Walk, iteration: Iteration, path: Path) -> None:
     place = (*path, "iteration")
     contract = iteration.contract
     if contract.dtype != "int64" or contract.rank > 1:
-        message = f"The number of the round, {iteration.value!r}, is {shown(contract)}."
+        message = f"The number of the round, {q(iteration.value)}, is {shown(contract)}."
         walk.tell(207, (*place, "contract"), message, "Make it int64 of rank 0 or 1.")
     else:
         _rounds(walk, iteration.value, contract, (*place, "contract"))
@@ -62,7 +63,7 @@ def _iteration(walk: Walk, iteration: Iteration, path: Path) -> None:
 
 
 def _rounds(walk: Walk, name: str, contract: TensorContract, path: Path) -> None:
-    shape, said = contract.shape, f"The number of the round, {name!r}, has rank {contract.rank}"
+    shape, said = contract.shape, f"The number of the round, {q(name)}, has rank {contract.rank}"
     if contract.rank == 0 and shape:
         walk.tell(208, (*path, "shape"), f"{said} and {len(shape)} dimensions.", "Write `shape: []`.")
     elif contract.rank == 1 and shape is None:

@@ -9,6 +9,7 @@ from workbench.metadata.document.state import Serving
 from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.scope.compare import is_count, is_flag, ranks, shown
 from workbench.metadata.scope.walk import Walk
+from workbench.metadata.wording import q
 
 _PATH = (*WORKFLOW, "serving")
 _Check = Callable[[TensorContract | None], bool]
@@ -21,10 +22,10 @@ def serving(walk: Walk) -> None:
         if draft is None:
             continue
         if not check(draft.contract):
-            message = f"serving.{field} is {name!r}, {shown(draft.contract)}."
+            message = f"serving.{field} is {q(name)}, {shown(draft.contract)}."
             walk.tell(number, (*_PATH, field), message, hint)
         elif not _aligned(draft.contract):
-            message = f"serving.{field} is {name!r}, which does not have an entry per request on axis 0."
+            message = f"serving.{field} is {q(name)}, which does not have an entry per request on axis 0."
             walk.tell(195, (*_PATH, field), message, "Make it request_aligned on axis 0.")
 
 

@@ -13,9 +13,10 @@ from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding
 from workbench.metadata.scope.names import Draft, Names
 from workbench.metadata.scope.records import Reader, Scope, Use
+from workbench.metadata.wording import q
 
 _READ = "is read here, and nothing that can be seen from here defines it."
-_FEW = 1_000  # names among which a similar one is looked for
+_FEW, _SHORT = 1_000, 60  # how many names a similar one is looked for among, and how long they may be
 Handlers = dict[type, Callable[..., None]]
 
 
@@ -54,7 +55,7 @@ class Walk:
         draft.tick = self.tick
         before = self.names.define(draft)
         if before is not None:
-            message = f"{draft.name!r} is defined here again; the first time is {show_path(before.path)}."
+            message = f"{q(draft.name)} is defined here again; the first time is {show_path(before.path)}."
             self.tell(204, draft.path, message, "Give one of the two another name.")
         return before is None
 
@@ -74,7 +75,7 @@ class Walk:
 
     def done(self) -> Scope:
         for name, use, number, said in self._unknown:
-            self.tell(number, use.path, f"{name!r} {said}", self._hint(name))
+            self.tell(number, use.path, f"{q(name)} {said}", self._hint(name))
         values = tuple(draft.done() for draft in self.names.drafts)
         return Scope(values, tuple((name, use) for name, use, _, _ in self._unknown), tuple(self._broken))
 
@@ -83,11 +84,11 @@ class Walk:
         if place is not None:
             return f"It is defined at {show_path(place.path)}: later, or in a scope that does not reach here."
         if name in self.workflow.state:
-            return f"The state cell {name!r} is a value in and after a loop that carries it."
+            return f"The state cell {q(name)} is a value in and after a loop that carries it."
         near: list[Any] = []
-        if len(self._places) <= _FEW and len(self._unknown) <= 20:
-            near = difflib.get_close_matches(name, self._places, 1)
-        return f"Is {near[0]!r} meant?" if near else "Define it before, or read another value."
+        if len(self._places) <= _FEW and len(self._unknown) <= 20 and len(name) <= _SHORT:
+            near = difflib.get_close_matches(name, [place for place in self._places if len(place) <= _SHORT], 1)
+        return f"Is {q(near[0])} meant?" if near else "Define it before, or read another value."
 
     @cached_property
     def _places(self) -> dict[str, Draft]:
