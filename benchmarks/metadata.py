@@ -1,6 +1,6 @@
-"""Validating inference metadata: against only reading the same text with PyYAML's C loader, and as layers are added.
+"""Inference metadata validated and named by a hash, against only reading the text with PyYAML's C loader.
 
-The document is our own decoder with more layers of cache; both sides are measured in one run, on CPU time.
+The document is our own decoder with more and more layers of cache; both sides are measured in one run, on CPU time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def best(call: Callable[[], object]) -> float:
 
 def measure() -> dict[str, float]:
     """Ratio to reading alone for a document of 1,659 lines (limit 10), and growth from 50 to 100 layers over two."""
-    from workbench.metadata import validate
+    from workbench.metadata import semantic_identity, validate
 
     layers = next(n for n in range(2, 100) if decoder(n).count("\n") >= LINES)
     text, half, whole = decoder(layers), decoder(50), decoder(100)
@@ -61,9 +61,12 @@ def measure() -> dict[str, float]:
     read = best(lambda: yaml.load(text, Loader=yaml.CSafeLoader))
     checked = best(lambda: validate(text))
     growth = best(lambda: validate(whole)) / best(lambda: validate(half)) / 2
+    named = best(lambda: semantic_identity(text))
+    names = best(lambda: semantic_identity(whole)) / best(lambda: semantic_identity(half)) / 2
     return {
         "lines": text.count("\n"), "read_seconds": read, "validate_seconds": checked, "ratio": checked / read,
         "limit": LIMIT, "growth_per_doubling": growth, "growth_limit": LINEAR,
+        "identity_seconds": named, "identity_ratio": named / read, "identity_growth_per_doubling": names,
     }  # fmt: skip
 
 

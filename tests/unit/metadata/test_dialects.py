@@ -46,18 +46,21 @@ def test_every_near_miss_does_as_well(fault: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_changed_document_comes_back_from_either_side(seed: int) -> None:
+@pytest.mark.parametrize("dialect", ["pr828", "v1"])
+def test_a_changed_document_comes_back_as_it_was(dialect: str, seed: int) -> None:
     draw = random.Random(seed)
     documents = [load(f.path).data for f in fixtures() if f.kind == "valid" and f.is_own]
+    if dialect == "v1":
+        documents = [convert(data, "v1", schema_version=draw.choice(VERSIONS), keep=False).data for data in documents]
+    there = "v1" if dialect == "pr828" else "pr828"
     for _ in range(40):
         data = draw.choice(documents)
         for _ in range(draw.choice((1, 1, 2, 4))):
             data = mutate(data, draw)
-        for there, back in (("v1", "pr828"), ("pr828", "v1")):
-            made = convert(data, there)
-            if made.kept:
-                assert semantic_identity(convert(made.data, back).data) == semantic_identity(data)
-            validate(data, dialect="v1")
+        made = convert(data, there)
+        if made.kept:
+            assert semantic_identity(convert(made.data, dialect).data) == semantic_identity(data)
+        validate(data, dialect="v1")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -90,6 +93,25 @@ def test_a_remainder_whose_place_is_gone_is_passed_over() -> None:
     data["pipeline"]["workflow"]["manifest"] = {}
     data["model"][KEPT] += [{"path": ["pipeline", "workflow", "steps", 99, "axis"], "value": 1}, 3, {"path": []}]
     assert convert(data, "pr828").data["speculative"] == base("spec")["speculative"]
+
+
+def test_a_document_stays_in_the_dialect_it_is_in() -> None:
+    data = v1(version="v1.5")
+    made = convert(data, "v1")
+    assert (
+        made.data == data and made.data is not data and (made.source, made.target, made.version) == ("v1", "v1", "v1.5")
+    )
+    assert convert(base("dec"), "pr828").data == base("dec")
+    newer = convert(data, "v1", schema_version="v1.8").data
+    assert newer["schema_version"] == "v1.8" and newer["pipeline"]["workflow"]["publication_mode"] == "commit_only"
+
+
+def test_what_v1_does_not_allow_is_reported() -> None:
+    data = v1()
+    put("required_capabilities", ["x"])(data)
+    made = convert(data, "pr828")
+    assert "required_capabilities" in {remark.where for remark in made.unsaid}
+    assert convert(made.data, "v1").data == data
 
 
 # --- what is said how -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import ModelFileError, UnknownNameError, unknown
 from workbench.metadata.dialects import version
 from workbench.metadata.dialects.patch import Patch, apply, difference
-from workbench.metadata.dialects.places import copied, mapping_at
+from workbench.metadata.dialects.places import contracts, copied, mapping_at
 from workbench.metadata.dialects.remarks import KINDS, Remark
 from workbench.metadata.dialects.v1_read import read_v1
 from workbench.metadata.dialects.v1_write import write_v1
@@ -84,14 +84,25 @@ def convert(
     """A document of the other dialect in this one: ``to`` is ``v1`` or ``pr828``.
 
     ``schema_version`` chooses the version of ``v1`` (without it the one the document names, or the lowest that can
-    say it). With ``keep=False`` nothing is kept for the way back. A document with faults is converted as it is: only
-    one that cannot be read as a mapping raises a ``ModelFileError``.
+    say it). With ``keep=False`` nothing is kept for the way back. A document that is in the dialect already stays as
+    it is. One with faults is converted as it is: only what cannot be read as a mapping raises a ``ModelFileError``.
     """
     if to not in ("pr828", "v1"):
         raise unknown("dialect", to, ("pr828", "v1"))
     minor = _minor(schema_version, to)
     data = _data(source)
+    if _speaks(data, to):
+        if minor is None:
+            said = version.spelled(version.minor_of(data.get("schema_version")) or 0)
+            return Conversion(copied(data), to, to, said, (), True)
+        data = _to_pr828(data, True).data
     return _to_v1(data, minor, keep) if to == "v1" else _to_pr828(data, keep)
+
+
+def _speaks(data: dict[str, Any], dialect: str) -> bool:
+    """Whether data are surely of a dialect: every contract has a rank, or none has."""
+    ranked = {"rank" in contract for _, contract in contracts(data)}
+    return ranked == {dialect == "pr828"}
 
 
 def _minor(schema_version: str | None, to: str) -> int | None:
@@ -123,6 +134,9 @@ def _to_v1(data: dict[str, Any], minor: int | None, keep: bool) -> Conversion:
 def _to_pr828(data: dict[str, Any], keep: bool) -> Conversion:
     core, remainder = _split(data)
     reader = read_v1(core)
+    # What v1 does not allow is not in the result either; only the remainder, if it is kept, knows of it.
+    reader.remarks += [Remark("unsaid", fault.path, f"No {version.spelled(reader.minor)}: {fault.message}")
+                       for fault in reader.faults]  # fmt: skip
     apply(remainder, reader.data)
     kept = keep and _keep(reader.data, difference(write_v1(reader.data, reader.minor).data, core))
     return Conversion(reader.data, "v1", "pr828", version.spelled(reader.minor), tuple(reader.remarks), kept)
