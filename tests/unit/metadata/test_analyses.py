@@ -142,6 +142,14 @@ def test_a_scattered_cache_says_where_it_writes() -> None:
     assert (entry.cell, entry.update, entry.aliasing) == ("kc", "indexed_scatter at cursor of cap", "required")
 
 
+def test_a_cell_ends_at_its_boundary() -> None:
+    data = base("dec")
+    put("state.k0.release_boundary", "row")(data)
+    put("state.done.scope", "session")(data)
+    ends = {one.cell: one.ends for one in state_lifetimes(data).entries}
+    assert (ends["k0"], ends["v0"], ends["done"]) == ("with the row", "with the invocation", "with the session")
+
+
 def test_a_cell_that_no_loop_carries() -> None:
     data = base("dec")
     drop("steps[0].carried[0]")(data)
@@ -182,7 +190,7 @@ def test_layers_order_the_caches_not_their_names() -> None:
     data = base("dec")
     groups = at(data, "groups.kv.ports.lm")
     groups["a9"] = {"input": "late", "output": "late.out", "role": "key", "layer": 5}
-    groups["z1"] = {"input": "borrowed", "role": "value", "layer": 5, "access": "read_only"}
+    groups["z1"] = {"input": "borrowed", "output": "same", "role": "value", "layer": 5, "access": "read_only"}
     found = decoder_io(data)
     assert (
         found is not None and found.kv_inputs == ("pk", "pv", "late") and found.kv_outputs == ("nk", "nv", "late.out")
@@ -355,6 +363,16 @@ def test_a_step_put_between_others_is_one_change() -> None:
         ("changed", "pipeline.workflow.steps[0].steps[2].inputs.scores"),
     ]
     assert found.sections == {"steps": 2}
+
+
+def test_what_was_removed_is_told_where_it_was() -> None:
+    data = base("dec")
+    data["pipeline"]["workflow"]["steps"][0]["steps"].insert(0, {"kind": "invoke", "component": "first"})
+    drop("steps[0].steps[1].inputs.mask")(data)
+    assert [(c.kind, c.where) for c in diff(base("dec"), data).changes] == [
+        ("added", "pipeline.workflow.steps[0].steps[0]"),
+        ("removed", "pipeline.workflow.steps[0].steps[0].inputs.mask"),
+    ]
 
 
 def test_a_difference_shows_itself() -> None:

@@ -170,6 +170,10 @@ def test_newer_versions_get_what_they_demand() -> None:
     assert workflow["publication_mode"] == "commit_only"
     assert workflow["outputs"]["tokens"]["family"] == {"kind": "materialized"}
     assert [r.kind for r in made.remarks if r.kind == "added"] == ["added", "added"]
+    data = base("dec")
+    put("steps[0].steps[2].mode", "event")(data)
+    workflow = convert(data, "v1", schema_version="v1.8").data["pipeline"]["workflow"]
+    assert workflow["outputs"]["tokens"]["family"] == {"kind": "events"}
 
 
 def test_packed_axes_have_levels() -> None:
