@@ -55,7 +55,7 @@ def test_a_broken_document_names_file_line_and_rule() -> None:
     assert result.exit_code == 1
     line = answer("validate", BROKEN, status=1)["diagnostics"][0]["line"]
     assert result.stdout.startswith(f"{BROKEN}:{line}: error H102: ") and "hint:" in result.stdout
-    assert result.stdout.endswith("(pr828): 1 errors\n")
+    assert result.stdout.endswith("(pr828): 1 error\n")
     (found,) = answer("validate", BROKEN, status=1)["diagnostics"]
     assert (found["code"], found["rule"], found["stage"], found["severity"]) == ("H102", 102, "semantic", "error")
 
@@ -85,7 +85,7 @@ def test_warnings_fail_only_when_asked(tmp_path: Path) -> None:
     data["pipeline"]["workflow"]["inputs"]["prompt"]["source"]["extra"] = 1
     path = tmp_path / "w.yaml"
     path.write_text(to_yaml(data), encoding="utf-8")
-    assert run("validate", path).exit_code == 0 and "valid, 1 warnings" in run("validate", path).stdout
+    assert run("validate", path).exit_code == 0 and "valid, 1 warning\n" in run("validate", path).stdout
     assert run("validate", path, "--strict").exit_code == 1
 
 

@@ -281,8 +281,12 @@ def _say_findings(source: Path, dialect: str, found: Diagnostics) -> None:
         for text in filter(None, (where, hint)):
             out.print(text, soft_wrap=True)
     warnings = len(found) - len(found.errors)
-    verdict = "valid" if found.ok else f"{len(found.errors)} errors"
-    out.print(f"{source} ({dialect}): {verdict}" + (f", {warnings} warnings" if warnings else ""))
+    verdict = "valid" if found.ok else _count(len(found.errors), "error")
+    out.print(f"{source} ({dialect}): {verdict}" + (f", {_count(warnings, 'warning')}" if warnings else ""))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _table(result: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.metadata.edits import all_of, drop, put
-from tests.unit.metadata.fixtures import Fixture, base, fixtures, of_kind
+from tests.unit.metadata.fixtures import SHARED, Fixture, base, fixtures, needs_shared, of_kind
 from tests.unit.metadata.mutations import mutate
 from tests.unit.metadata.test_faults import FAULTS
 from workbench.errors import ModelFileError, UnknownNameError, WorkbenchError
@@ -321,3 +321,13 @@ def test_a_conversion_shows_itself() -> None:
     assert "<i>" not in made._repr_html_() and "&lt;b&gt;" in made._repr_html_()
     assert list(made.to_frame().columns) == ["kind", "path", "message"] and len(made.to_frame()) == 36
     assert load(made.to_yaml()).data == load(made.to_json().encode()).data == made.data
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["cpu", "cpu_roles_only", "cpu_schema_v1.8", "default"])
+def test_documents_that_the_client_ran_are_valid(name: str) -> None:
+    path = SHARED / "runnable-example" / f"dev6_decoder_{name}.yaml"
+    assert dialect_of(load(path).data) == "v1" and not validate(path, dialect="v1")
+    there = convert(path, "pr828")
+    assert not validate(there.data)
+    assert convert(there.data, "v1").data == load(path).data

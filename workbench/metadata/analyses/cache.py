@@ -17,6 +17,7 @@ from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.references import joins
 
 Kind = Literal["component", "adapter", "input", "external_state", "profile"]
+_SHOWN = 8  # stations of a way that its text names
 KINDS: tuple[Kind, ...] = ("component", "adapter", "input", "external_state", "profile")
 
 
@@ -32,17 +33,45 @@ class Link:
         return f"{self.what} {self.name}"
 
 
+class _Way:
+    """A station and the one before it, towards what is published. ``seed`` is the first, ``length`` counts all."""
+
+    __slots__ = ("before", "length", "link", "seed")
+
+    def __init__(self, link: Link, before: _Way | None = None) -> None:
+        self.link, self.before = link, before
+        self.seed: Link = link if before is None else before.seed
+        self.length: int = 1 if before is None else before.length + 1
+
+    def last(self, most: int) -> list[Link]:
+        """The stations nearest to this one, in the order from what is published."""
+        links: list[Link] = []
+        way: _Way | None = self
+        while way is not None and len(links) < most:
+            links.append(way.link)
+            way = way.before
+        return links[::-1]
+
+
 @dataclasses.dataclass(frozen=True)
 class CacheFact:
     """``text`` is the fact as a cache key holds it; ``why`` leads from what is published to it."""
 
     kind: Kind
     text: str
-    why: tuple[Link, ...]
+    way: _Way = dataclasses.field(repr=False, compare=False)
+
+    @property
+    def why(self) -> tuple[Link, ...]:
+        return tuple(self.way.last(self.way.length))
 
     @property
     def because(self) -> str:
-        return " <- ".join(str(link) for link in self.why)
+        """The way in words; of a long one the start and the end."""
+        if self.way.length <= _SHOWN:
+            return " <- ".join(map(str, self.why))
+        between = f"... ({self.way.length - _SHOWN + 1} more)"
+        return " <- ".join([str(self.way.seed), between, *map(str, self.way.last(_SHOWN - 1))])
 
     def __repr__(self) -> str:
         return f"CacheFact({self.text!r} because {self.because})"
@@ -66,7 +95,7 @@ class CacheDependencies(Table):
 
     def rows(self) -> list[dict[str, Any]]:
         return [
-            {"kind": e.kind, "fact": e.text, "because": e.because, "path": show_path(e.why[-1].path)}
+            {"kind": e.kind, "fact": e.text, "because": e.because, "path": show_path(e.way.link.path)}
             for e in self.entries
         ]  # fmt: skip
 
@@ -85,22 +114,6 @@ def cache_dependencies(source: Source, *, dialect: str = "pr828") -> CacheDepend
     for fact in walk.facts():
         found.setdefault(fact.text, fact)
     return CacheDependencies(tuple(sorted(found.values(), key=lambda fact: (KINDS.index(fact.kind), fact.text))))
-
-
-@dataclasses.dataclass(frozen=True)
-class _Way:
-    """A station and the one before it, towards what is published."""
-
-    link: Link
-    before: _Way | None = None
-
-    def all(self) -> tuple[Link, ...]:
-        links, way = [], self
-        while True:
-            links.append(way.link)
-            if way.before is None:
-                return tuple(reversed(links))
-            way = way.before
 
 
 class _Walk:
@@ -162,11 +175,11 @@ class _Walk:
         document = self.context.document
         for alias, artifact in (document.adapters.artifacts if document.adapters else {}).items():
             link = Link("section adapters, artifact", alias, ("adapters", "artifacts", alias))
-            yield CacheFact("adapter", f"adapter:{alias}@{artifact.identity}:{artifact.version}", (link,))
+            yield CacheFact("adapter", f"adapter:{alias}@{artifact.identity}:{artifact.version}", _Way(link))
         for name, profile in document.profiles.items():
             if profile.generation_affecting:
                 link = Link("generation-affecting profile", name, ("profiles", name))
-                yield CacheFact("profile", f"profile:{name}@{profile.version}", (link,))
+                yield CacheFact("profile", f"profile:{name}@{profile.version}", _Way(link))
 
     def _inputs(self) -> Iterator[CacheFact]:
         for name, entry in self.workflow.inputs.items():
@@ -181,16 +194,16 @@ class _Walk:
 
 
 def _input(name: str, way: _Way, path: Path) -> CacheFact:
-    return CacheFact("input", f"input:{name}", (*way.all(), Link("supplied from outside", name, path)))
+    return CacheFact("input", f"input:{name}", _Way(Link("supplied from outside", name, path), way))
 
 
 def _of_component(name: str, component: Component, way: _Way) -> Iterator[CacheFact]:
     path = (*WORKFLOW, "components", name)
     where = Link("implementation", name, (*path, "implementation"))
-    yield CacheFact("component", f"component:{name}={_implementation(component)}", (*way.all(), where))
+    yield CacheFact("component", f"component:{name}={_implementation(component)}", _Way(where, way))
     for fact in component.cache_affects_state:
         link = Link("external state", fact, (*path, "cache_affects_state"))
-        yield CacheFact("external_state", f"external_state:{fact}", (*way.all(), link))
+        yield CacheFact("external_state", f"external_state:{fact}", _Way(link, way))
 
 
 def _implementation(component: Component) -> str:

@@ -21,6 +21,8 @@ _SETS = frozenset({
 """Lists whose order means nothing."""
 _KEYED = {"carried": "cell", "targets": "id", "bindings": "weight_key", "constraint_languages": "dialect"}
 """Lists whose items have a name."""
+_MOST_PAIRS = 1_000_000
+"""Beyond this many pairs of steps the lists are compared by position, which costs no more than their lengths."""
 _SIGNS = ("kind", "component", "output", "name", "op", "format")
 
 
@@ -130,15 +132,35 @@ def _lists(before: list[Any], after: list[Any], path: Path, key: str, old: Path)
         if before != after:
             yield DocumentChange("changed", path, before, after)
         return
-    signs = [_sign(item, key) for item in before], [_sign(item, key) for item in after]
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, *signs, autojunk=False).get_opcodes():
-        paired = min(i2 - i1, j2 - j1) if tag == "equal" else 0
+    for i1, i2, j1, j2, paired in _aligned([_sign(i, key) for i in before], [_sign(i, key) for i in after]):
         for step in range(paired):
             yield from _compare(before[i1 + step], after[j1 + step], (*path, j1 + step), key, (*old, i1 + step))
         for i in range(i1 + paired, i2):
             yield DocumentChange("removed", (*old, i), before[i])
         for j in range(j1 + paired, j2):
             yield DocumentChange("added", (*path, j), None, after[j])
+
+
+_Block = tuple[int, int, int, int, int]  # begin and end in either list, and how many items go together
+
+
+def _aligned(before: list[str], after: list[str]) -> Iterator[_Block]:
+    """Which items of two lists are the same ones: equal ends first, then the longest common runs between them."""
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    yield 0, start, 0, start, start
+    i2, j2 = len(before) - end, len(after) - end
+    if (i2 - start) * (j2 - start) > _MOST_PAIRS:
+        yield start, i2, start, j2, min(i2, j2) - start
+    else:
+        between = difflib.SequenceMatcher(None, before[start:i2], after[start:j2], autojunk=False)
+        for tag, a1, a2, b1, b2 in between.get_opcodes():
+            yield start + a1, start + a2, start + b1, start + b2, a2 - a1 if tag == "equal" else 0
+    yield i2, len(before), j2, len(after), end
+
+
+def _common(a: list[str], b: list[str]) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
 
 
 def _sign(item: dict[str, Any], key: str) -> str:
