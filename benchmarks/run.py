@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 from benchmarks import building, diffing, importing, memory, saving
+from benchmarks import metadata as inference_metadata
 
 VERSIONS = ("onnxruntime", "onnx", "onnx-ir", "onnxscript", "numpy")
 
@@ -22,6 +23,7 @@ def main() -> None:
         "saving": saving.measure(),
         "diffing": diffing.measure(),
         "building": building.against_mobius() | {"seconds_per_layer": building.growth()},
+        "metadata": inference_metadata.measure(),
     }
     text = json.dumps(results, indent=2)
     out = Path("out/benchmarks.json")

@@ -11,6 +11,7 @@ from workbench.cli.diff import SCHEMA as DIFF_SCHEMA
 from workbench.cli.diff import diff
 from workbench.cli.doctor import SCHEMA as DOCTOR_SCHEMA
 from workbench.cli.document import SCHEMA as COMPARISON_SCHEMA
+from workbench.cli.metadata import app as metadata_app
 from workbench.cli.shell import (
     FAILED,
     check_can_write,
@@ -35,6 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(metadata_app, name="metadata")
 
 Model = Annotated[
     str,

@@ -1,0 +1,52 @@
+"""Rows of a result as HTML and as a frame: every result of an analysis has the same two faces."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LONGEST = 200
+
+
+class Table:
+    """A result that is a list of rows; ``COLUMNS`` names them, ``BRIEF`` those that a terminal has room for."""
+
+    COLUMNS: tuple[str, ...] = ()
+    BRIEF: tuple[str, ...] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=list(self.COLUMNS))
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self), self.COLUMNS, self.rows())
+
+
+def as_html(title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    head = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in columns)
+    body = "".join("<tr>" + "".join(_cell(row.get(name)) for name in columns) + "</tr>" for row in rows)
+    caption = f"<caption>{html.escape(title.splitlines()[0])}</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return f"<td>{html.escape(text if len(text) <= _LONGEST else text[:_LONGEST] + '...')}</td>"
+
+
+def contract_text(contract: Any) -> str:
+    """``int64[batch, seq] per request`` for a tensor contract; empty for none."""
+    if contract is None:
+        return ""
+    dims = ["?"] * contract.rank if contract.shape is None else [str(dim) for dim in contract.shape]
+    layout = contract.batch_layout.kind
+    where = "" if contract.request_axis in (None, 0) else f"@{contract.request_axis}"
+    return f"{contract.dtype}[{', '.join(dims)}]" + ("" if layout == "shared" else f" {layout}{where}")
