@@ -25,7 +25,7 @@ from workbench.ep.base import (
 
 _RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
 _CASTS = f"{_RAN}; in float16 ONNX Runtime computes it in float32 between two Casts of its own"
-_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias"
+_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias window_cache"
 
 CPU = ExecutionProvider(
     name="cpu",  # no bfloat16: onnxruntime 1.32.0 has no such kernel for MatMul, Add, Mul, Where, Sigmoid

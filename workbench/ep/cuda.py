@@ -20,6 +20,7 @@ from workbench.ep.base import (
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
     ExecutionProvider,
+    Option,
     kernel,
 )
 
@@ -30,6 +31,7 @@ _FUSED = f"{_TABLE}; ONNX Runtime's own fusions make it for cuda"
 # Its pull request 27542 brought cache and bool and float masks. Sources differ about softcap (issues 27712, 28351, pull
 # requests 28370, 28379: before or after the mask), so it is not in the list.
 _ATTENTION = f"{_TABLE}, nodes with a cache placed on it; onnxruntime's pull request 27542; nobody emits it for cuda"
+_WRITES = "ORT GenAI 0.18 writes it for cuda; not tried on a device"
 
 CUDA = ExecutionProvider(
     name="cuda",
@@ -38,7 +40,8 @@ CUDA = ExecutionProvider(
     default_dtype=F16,
     kernels={
         GQA: kernel(
-            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm", source=_GQA, confidence="recorded"
+            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm window_cache", source=_GQA,
+            confidence="recorded",
         ),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
@@ -56,4 +59,6 @@ CUDA = ExecutionProvider(
         FAST_GELU: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
     },
     ort_provider="CUDAExecutionProvider",
+    genai_name="cuda",
+    provider_options={"enable_cuda_graph": Option("0", _WRITES)},
 )  # fmt: skip

@@ -20,6 +20,7 @@ from workbench.ep.base import (
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
     ExecutionProvider,
+    Option,
     kernel,
 )
 
@@ -31,6 +32,8 @@ _GENAI = (
     "no do_rotary and no packed QKV in what it emits"
 )
 _ABSENT = "OperatorKernels.md of onnxruntime: not listed for the DML provider"
+# The client captures unless told not to, and refuses to where the cache is no shared buffer (measured texts, 0.18).
+_WRITES = "ORT GenAI 0.18 writes it for dml; not tried on a device"
 
 DML = ExecutionProvider(
     name="dml",
@@ -55,4 +58,6 @@ DML = ExecutionProvider(
     # OperatorKernels.md lists If; ORT GenAI 0.18 emits none for dml and its EP matrix forbids it: acted on.
     forbidden=frozenset({IF}),
     ort_provider="DmlExecutionProvider",
+    genai_name="dml",
+    provider_options={"enable_graph_capture": Option("1", _WRITES, growing="0")},
 )  # fmt: skip

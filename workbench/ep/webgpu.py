@@ -23,6 +23,7 @@ from workbench.ep.base import (
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
     ExecutionProvider,
+    Option,
     kernel,
 )
 
@@ -31,6 +32,7 @@ _NO_SOFTCAP = f"{_RAN}; GroupQueryAttention ignores softcap on both, so it is no
 _ABSENT = "onnxruntime-ep-webgpu 0.4.0: no kernel; such a node is left to the CPU provider"
 _INT64_POSITIONS = "its kernels take int64 positions only"
 _FEATURES = "do_rotary packed_qkv local_window attention_bias qk_norm"
+_WRITES = "ORT GenAI 0.18 writes it for webgpu; not tried on a device"
 
 WEBGPU = ExecutionProvider(
     name="webgpu",
@@ -58,4 +60,8 @@ WEBGPU = ExecutionProvider(
     index_dtype_exceptions=((ROTARY, _INT64_POSITIONS), (MS_ROTARY, _INT64_POSITIONS)),
     captures_graphs=True,
     ort_provider="WebGpuExecutionProvider",
+    genai_name="webgpu",
+    provider_options={
+        "enableGraphCapture": Option("0", _WRITES), "validationMode": Option("basic", _WRITES),
+    },
 )  # fmt: skip
