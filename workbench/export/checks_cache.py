@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import onnx_ir as ir
 
 from workbench.ep import ExecutionProvider, ep_of_client, execution_providers, get_ep
-from workbench.export.facts import GQA, CacheOp, GraphFacts
+from workbench.export.facts import GQA, SHARES, CacheOp, GraphFacts
 from workbench.export.subject import Findings, GraphCheck, Subject, finding
-from workbench.types import OpId, dtype_word
+from workbench.types import dtype_word
 
 _SLIDING = "sliding"
 """Part of the names that ORT GenAI gives to the axes of a cache which holds a window only."""
@@ -20,8 +18,8 @@ def share_buffer(subject: Subject, facts: GraphFacts) -> Findings:
     shares = subject.at("search.past_present_share_buffer")
     if shares is True and (op := _grows(subject, facts)) is not None:
         yield finding(
-            "genai.share-buffer", f"search.past_present_share_buffer is true, and {op.node} ({op.use}) returns a longer "
-            "cache at every step: the client's buffer does not fit.", "search.past_present_share_buffer",
+            "genai.share-buffer", f"search.past_present_share_buffer is true, and {op.node} ({op.use}) returns a "
+            "longer cache at every step: the client's buffer does not fit.", "search.past_present_share_buffer",
             "Write false, or build the graph with GroupQueryAttention.",
         )  # fmt: skip
     for name, options in subject.providers.items():
@@ -45,11 +43,7 @@ def _grows(subject: Subject, facts: GraphFacts) -> CacheOp | None:
         for name in facts.layers(template).values():
             fixed = name in facts.inputs and facts.inputs[name].size(2) is not None
             for op in () if fixed else facts.readers.get(name, ()):
-                if not facts.shares_buffer(name) and op.use.op_type not in (
-                    "PagedAttention",
-                    "TensorScatter",
-                    GQA.op_type,
-                ):
+                if op.use not in SHARES:
                     return op
     return None
 
@@ -141,8 +135,8 @@ def _other_than_made_for(subject: Subject) -> Findings:
     own, named = get_ep(subject.made_for).genai_name, list(subject.providers)
     if sorted(map(_plain, named)) != ([_plain(own)] if own else []):
         yield finding(
-            "genai.other-provider", f"The graph was made for {subject.made_for!r} (manifest.json), and the config names "
-            f"{', '.join(named) or 'no provider'}.", "model.decoder.session_options.provider_options",
+            "genai.other-provider", f"The graph was made for {subject.made_for!r} (manifest.json), and the config "
+            f"names {', '.join(named) or 'no provider'}.", "model.decoder.session_options.provider_options",
             f"Write an entry for {own!r}." if own else "Write an empty list.",
         )  # fmt: skip
 
@@ -155,7 +149,7 @@ def _owner(key: str) -> ExecutionProvider | None:
     return next((ep for ep in map(get_ep, execution_providers()) if key in ep.provider_options), None)
 
 
-def _cannot_run(ep: ExecutionProvider, name: str, subject: Subject, facts: GraphFacts) -> Iterator[object]:
+def _cannot_run(ep: ExecutionProvider, name: str, subject: Subject, facts: GraphFacts) -> Findings:
     """The attention that holds the cache, asked of the facts about the provider; one finding is enough."""
     for layer, ops in facts.cache_ops(subject.past[0]).items():
         dtype = facts.inputs[facts.layers(subject.past[0])[layer]].dtype
@@ -176,7 +170,7 @@ def _missing(ep: ExecutionProvider, op: CacheOp, dtype: ir.DataType | None) -> s
 
 
 def _has(ep: ExecutionProvider) -> frozenset[str]:
-    fact = ep.kernels.get(OpId(GQA.op_type, GQA.domain))
+    fact = ep.kernels.get(GQA)
     return fact.has if fact is not None else frozenset()
 
 

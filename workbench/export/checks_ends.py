@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from workbench.errors import some
+from workbench.errors import Diagnostic, some
 from workbench.export.facts import GraphFacts, Port
 from workbench.export.subject import Findings, GraphCheck, Subject, finding
 from workbench.types import dtype_word
@@ -66,15 +66,15 @@ def output_names(subject: Subject, facts: GraphFacts) -> Findings:
 
 def past_names(subject: Subject, facts: GraphFacts) -> Findings:
     """Templates of the cache's inputs."""
-    yield from _templates(subject, facts, ("past_key_names", "past_value_names"), "inputs", facts.inputs)
+    yield from _templates(subject, facts, ("past_key_names", "past_value_names"), "inputs")
 
 
 def present_names(subject: Subject, facts: GraphFacts) -> Findings:
     """Templates of the cache's outputs."""
-    yield from _templates(subject, facts, ("present_key_names", "present_value_names"), "outputs", facts.outputs)
+    yield from _templates(subject, facts, ("present_key_names", "present_value_names"), "outputs")
 
 
-def _templates(subject: Subject, facts: GraphFacts, keys: tuple[str, str], part: str, ends: object) -> Findings:
+def _templates(subject: Subject, facts: GraphFacts, keys: tuple[str, str], part: str) -> Findings:
     held = facts.inputs if part == "inputs" else facts.outputs
     cached = [name for name, port in held.items() if len(port.dims) == 4]
     code = "genai.past-name" if part == "inputs" else "genai.present-name"
@@ -133,7 +133,7 @@ def logits_dtype(subject: Subject, facts: GraphFacts) -> Findings:
         yield _dtype("genai.logits-dtype", port, "float32, float16 or bfloat16", "Cast them in the graph.")
 
 
-def _dtype(code: str, port: Port, allowed: str, hint: str) -> object:
+def _dtype(code: str, port: Port, allowed: str, hint: str) -> Diagnostic:
     return finding(code, f"{port.name} is {_word(port)}; the client takes {allowed}.", port.name, hint)
 
 

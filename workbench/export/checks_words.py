@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.errors import some
+from workbench.errors import Diagnostic, some
 from workbench.export.keys import KEYS, MEASURED_WITH, SESSION_OPTIONS, TYPES
 from workbench.export.subject import Check, Findings, Subject, finding
 
@@ -17,8 +17,8 @@ _WHOLE = (
 )  # fmt: skip
 _TEXT = ("type", "decoder.filename")
 _OBJECTS = (
-    "model", "search", "model.decoder", "model.decoder.inputs", "model.decoder.outputs", "model.decoder.session_options",
-    "model.decoder.sliding_window",
+    "model", "search", "model.decoder", "model.decoder.inputs", "model.decoder.outputs",
+    "model.decoder.session_options", "model.decoder.sliding_window",
 )  # fmt: skip
 OTHER_PARTS = frozenset("encoder vision embedding speech joiner vad audio_output moonshine draft mtp dflash2".split())
 """Parts of models that are more than one decoder; what stands in them is not looked at."""
@@ -82,7 +82,7 @@ def _wrong_names(subject: Subject) -> Findings:
                 yield _wrong(f"model.decoder.{part}.{key}", value, "text")
 
 
-def _wrong(where: str, found: Any, allowed: str) -> Any:
+def _wrong(where: str, found: Any, allowed: str) -> Diagnostic:
     return finding("genai.wrong-kind", f"{where} is {_kind(found)}; the client reads {allowed}.", where, "Correct it.")
 
 

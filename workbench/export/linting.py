@@ -170,4 +170,5 @@ class _Reader:
 def kinds() -> Iterator[tuple[str, str]]:
     """Every code of ``lint`` with what it is about."""
     yield FILE, "files that are missing or cannot be read"
-    yield from ((one.code, one.about) for one in (*WORDS, *GRAPHS))
+    yield from ((one.code, one.about) for one in WORDS)
+    yield from ((one.code, one.about) for one in GRAPHS)

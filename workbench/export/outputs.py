@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 import onnx_ir as ir
@@ -21,13 +22,12 @@ def with_outputs(model: ir.Model, names: Sequence[str]) -> ir.Model:
         raise wrong_type("outputs", names, "a list of names of the graph's values")
     with in_order(model):
         clone = model.clone()
-    made = {value.name: value for node in clone.graph for value in node.outputs if value.name}
+    made = {value.name or "": value for node in clone.graph for value in node.outputs if value.name}
     given = {value.name for value in clone.graph.outputs}
     for name in dict.fromkeys(names):
         if name not in made:
-            raise unknown(
-                "value of the graph", name, made, "Names are those of the package's graph (Netron shows them)."
-            )
+            near = difflib.get_close_matches(name, made, n=5, cutoff=0.3) or list(made)[:5]
+            raise unknown("value of the graph", name, near, f"These are the nearest of {len(made)}.")
         if made[name].dtype is None:
             raise ArgumentError(f"The value {name!r} has no known dtype and cannot be an output. Take its neighbour.")
         if name not in given:
