@@ -21,6 +21,7 @@ SHARES = (GQA, OpId("PagedAttention", MS_DOMAIN), OpId("TensorScatter"))
 """Operators that write new keys and values into the buffer of the old ones."""
 _TABLES = {GQA: 7, OpId("RotaryEmbedding", MS_DOMAIN): 2, OpId("RotaryEmbedding"): 1}
 """Which input of an operator is its table of cosines, ``[positions, width]``."""
+_LOOKS = {(OpId("CastLike"), 1), (OpId("Shape"), 0), (OpId("Size"), 0)}
 Dims = tuple[int | str | None, ...]
 
 
@@ -107,7 +108,9 @@ def _port(value: ir.Value) -> Port:
 
 
 def _consumers(value: ir.Value) -> list[ir.Node]:
-    return list(dict.fromkeys(use.node for use in value.uses()))
+    """Nodes that read the values; those that look at shape or dtype alone do not."""
+    uses = [use for use in value.uses() if (use_of(use.node), use.idx) not in _LOOKS]
+    return list(dict.fromkeys(use.node for use in uses))
 
 
 def _cache_op(node: ir.Node) -> CacheOp:

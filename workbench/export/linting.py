@@ -21,6 +21,7 @@ GRAPHS: tuple[GraphCheck, ...] = (*checks_ends.CHECKS, *checks_sizes.CHECKS, *ch
 FILE = "genai.file"
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 _LARGEST_CONFIG = 8_000_000
+_UNREADABLE = object()
 _LARGEST_GRAPH = (1 << 31) - 1  # protobuf's own limit
 
 
@@ -86,10 +87,8 @@ class _Reader:
             self._add(f"{NAME} is missing: the client needs it.", NAME, "Export the model again, or write one.")
             return None
         values = self._json(path, _LARGEST_CONFIG)
-        if values is not None and not isinstance(values, dict):
-            self._add(
-                f"{NAME} holds a JSON {type(values).__name__}, not named values.", NAME, "Export the model again."
-            )
+        if values is not _UNREADABLE and not isinstance(values, dict):
+            self._add(f"{NAME} holds a JSON {type(values).__name__}, not named values.", NAME, "Export again.")
         return values if isinstance(values, dict) else None
 
     def _json(self, path: Path, largest: int) -> Any:
@@ -102,7 +101,7 @@ class _Reader:
         except (ValueError, RecursionError) as error:
             why = str(error)[:200] or "nested too deeply"
             self._add(f"{path.name} is not valid JSON: {why}.", path.name, "Correct it, or fetch it again.")
-        return None
+        return _UNREADABLE
 
     def _graph(self, config: Mapping[str, Any]) -> tuple[GraphFacts | None, str]:
         name = Subject(config).at("model.decoder.filename")
