@@ -35,7 +35,9 @@ def write_tokenizer(folder: Path, vocab: int = 96, *, template: bool = False) ->
     config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>",
     }  # fmt: skip
-    (folder / "tokenizer_config.json").write_text(json.dumps(config | ({"chat_template": TEMPLATE} if template else {})))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(config | ({"chat_template": TEMPLATE} if template else {}))
+    )
     return folder
 
 

@@ -73,6 +73,7 @@ def attribute(name: str, value: int) -> Callable[[onnx.ModelProto], None]:
 
 
 ENTRY = {"window_size": 8, "slide_key_value_cache": False, "slide_inputs": False, "layers": [0, 1, 2], "cache_slack": 0}
+EXTRA = helper.make_tensor_value_info("extra", TensorProto.FLOAT, [1])
 INPUTS, OUTPUTS = "model.decoder.inputs", "model.decoder.outputs"
 OPTIONS = "model.decoder.session_options.provider_options"
 
@@ -84,7 +85,7 @@ plant("no tokenizer", "genai.file", "takes ids only")(lambda f: (f / "tokenizer_
 plant("input", "genai.input-name", "no input 'tokens'")(config(f"{INPUTS}.input_ids", "tokens"))
 plant("mask", "genai.input-name", "no input 'position_ids'")(config(f"{INPUTS}.position_ids", "position_ids"))
 plant("unfed input", "genai.input-name", "wants the input 'extra'")(
-    lambda f: change_graph(f, lambda m: m.graph.input.append(helper.make_tensor_value_info("extra", TensorProto.FLOAT, [1])))
+    lambda f: change_graph(f, lambda m: m.graph.input.append(EXTRA))
 )  # fmt: skip
 plant("output", "genai.output-name", "no output 'scores'")(config(f"{OUTPUTS}.logits", "scores"))
 plant("past", "genai.past-name", "called like 'past.%d.k'")(config(f"{INPUTS}.past_key_names", "past.%d.k"))
@@ -97,11 +98,11 @@ plant("mask dtype", "genai.mask-dtype", "attention_mask is bool")(dtype("input",
 plant("cache", "genai.cache-dtype", "past_key_values.1.key is float16")(
     dtype("input", ("past_key_values.1.key",), TensorProto.FLOAT16)
 )
-plant("cache of a kind", "genai.cache-dtype", "is double")(
-    dtype("output", ("present.0.value",), TensorProto.DOUBLE)
-)
+plant("cache of a kind", "genai.cache-dtype", "is double")(dtype("output", ("present.0.value",), TensorProto.DOUBLE))
 plant("logits", "genai.logits-dtype", "logits is double")(dtype("output", ("logits",), TensorProto.DOUBLE))
-plant("head_size", "genai.head-size", "head_size 32; the graph's layer 0 has heads of 16")(config("model.decoder.head_size", 32))
+plant("head_size", "genai.head-size", "head_size 32; the graph's layer 0 has heads of 16")(
+    config("model.decoder.head_size", 32)
+)
 plant("heads", "genai.kv-heads", "num_key_value_heads 4; the graph's layer 0 has key/value heads: 2")(
     config("model.decoder.num_key_value_heads", 4)
 )
@@ -198,7 +199,9 @@ def test_a_window_that_nobody_tells(tmp_path: Path) -> None:
 def test_a_short_cache_for_a_graph_that_wants_all(tmp_path: Path) -> None:
     exported(tmp_path / "x", windowed=True)
     report = lint(change_config(tmp_path / "x", set_in("model.decoder.sliding_window", ENTRY)))
-    assert report.codes == ("genai.window-not-there",) and "fails at the first longer prompt" in report.findings[0].message
+    assert (
+        report.codes == ("genai.window-not-there",) and "fails at the first longer prompt" in report.findings[0].message
+    )
     report = lint(change_config(tmp_path / "x", set_in("model.decoder.sliding_window.window_size", 16)))
     assert "says a window of 16 tokens" in report.findings[0].message
 
