@@ -152,7 +152,7 @@ def _special_tokens(config: ModelConfig, generation: Mapping[str, Any], notes: l
             found["pad_token_id"] = known[0]
             notes.append(f"The model names no pad token: pad_token_id is its end token {known[0]}.")
     else:
-        notes.append("The model names no end token: the client stops at max_length only.")
+        notes.append("The model names no end token; the client takes the pad token for one.")
     return found
 
 

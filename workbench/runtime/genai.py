@@ -175,8 +175,9 @@ class GenaiClient:
         size = self.words["model"].get("vocab_size")
         if not ids.size:
             raise FeedsError("The prompt has no tokens; give a longer one.")
-        if ids.min() < 0 or (isinstance(size, int) and ids.max() >= size):
-            raise FeedsError(f"The prompt holds the id {int(ids.max())}; tokens of this model are 0 to {size - 1}.")
+        odd = ids[(ids < 0) | (ids >= (size if isinstance(size, int) else np.iinfo(np.int32).max))]
+        if odd.size:
+            raise FeedsError(f"The prompt holds {int(odd[0])}; tokens of this model are 0 to {size - 1}.")
         if len(ids) >= self.context_length:
             raise FeedsError(
                 f"The prompt has {len(ids)} tokens and the context is {self.context_length}, which leaves no room for "
