@@ -88,7 +88,7 @@ def test_silence_on_folders_of_the_builder(ep: str, precision: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("model_type", "ep"), [("gemma2", "cpu"), ("qwen2", "dml"), ("phi", "webgpu"), ("qwen3", "cuda")]
+    ("model_type", "ep"), [("gemma2", "cpu"), ("granite", "dml"), ("phi", "webgpu"), ("qwen3", "cuda")]
 )
 def test_silence_on_other_families_of_the_builder(model_type: str, ep: str, tmp_path: Path) -> None:
     precision = "fp32" if ep == "cpu" else "fp16"

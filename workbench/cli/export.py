@@ -38,6 +38,12 @@ def export(
     window_cache: Annotated[
         bool, typer.Option("--window-cache", help="Layers with a sliding window keep the window only.")
     ] = False,
+    cache_length: Annotated[
+        int | None, typer.Option("--cache-length", metavar="N", help="A cache of N slots; without: it grows.")
+    ] = None,
+    last_token_logits: Annotated[
+        bool, typer.Option("--last-token-logits", help="Logits of each row's last token alone.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a package that is there already.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; say what would be written.")] = False,
     as_json: AsJson = False,
@@ -53,7 +59,10 @@ def export(
             from workbench.export import export as export_package
 
             with step(f"Building {model} for {ep}", spinner=False):
-                package = build(model, execution_provider=ep, dtype=dtype, padding=padding)  # type: ignore[arg-type]
+                package = build(
+                    model, execution_provider=ep, dtype=dtype, padding=padding, cache_length=cache_length,  # type: ignore[arg-type]
+                    last_token_logits=last_token_logits,
+                )  # fmt: skip
             with step(f"{'Measuring' if dry_run else 'Writing'} {output}", spinner=False):
                 report = export_package(
                     package, output, runtime=runtime, overwrite=overwrite, dry_run=dry_run, tokenizer=tokenizer,

@@ -21,7 +21,7 @@ LAYER_NORM, GELU = OpId("LayerNormalization"), OpId("Gelu")
 SKIP_LAYER_NORM = OpId("SkipLayerNormalization", MS_DOMAIN)
 BIAS_GELU, FAST_GELU = OpId("BiasGelu", MS_DOMAIN), OpId("FastGelu", MS_DOMAIN)
 MS_GELU = OpId("Gelu", MS_DOMAIN)
-SHAPE, IF = OpId("Shape"), OpId("If")
+SHAPE, IF, TENSOR_SCATTER = OpId("Shape"), OpId("If"), OpId("TensorScatter")
 
 Confidence = Literal["measured", "recorded", "documented"]
 """``measured``: ran here. ``recorded``: read from the kernel table of a shipped build. ``documented``: read only."""

@@ -19,6 +19,7 @@ from workbench.ep.base import (
     SIMPLIFIED_LAYER_NORM,
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
+    TENSOR_SCATTER,
     ExecutionProvider,
     kernel,
 )
@@ -42,6 +43,7 @@ CPU = ExecutionProvider(
         ATTENTION: kernel(F32, F16, has="cache three_axes softcap float_mask", source=_RAN, confidence="measured"),
         RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
+        TENSOR_SCATTER: kernel(F32, F16, source=_RAN, confidence="measured"),
         GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
         MS_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
         BIAS_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),

@@ -17,6 +17,7 @@ from workbench.ep.base import (
     SIMPLIFIED_LAYER_NORM,
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
+    TENSOR_SCATTER,
     ExecutionProvider,
     Option,
     kernel,
@@ -45,6 +46,7 @@ TRT_RTX = ExecutionProvider(
         ATTENTION: kernel(F32, F16, BF16, has="float_mask", source=_ATTENTION, confidence="documented"),
         RMS_NORM: kernel(source=_RMS, confidence="documented"),
         ROTARY: kernel(F32, F16, BF16, source=_LIST, confidence="documented"),
+        TENSOR_SCATTER: kernel(source=f"{_LIST}: not in it", confidence="documented"),
         GELU: kernel(F32, F16, BF16, source=_LIST, confidence="documented"),
     },
     # ORT GenAI 0.18 emits none of these for NvTensorRtRtx. The parser takes an If; no graph with one is captured.

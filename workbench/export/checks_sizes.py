@@ -66,6 +66,12 @@ def context_length(subject: Subject, facts: GraphFacts) -> Findings:
                 f"{rows} positions.", "model.context_length", f"Write {rows}, or build the graph with a longer table.",
             )  # fmt: skip
             break
+    slots = facts.capacity(subject.past[0])
+    if said is not None and slots is not None and said > slots:
+        yield finding(
+            "genai.context-length", f"The config says context_length {said}; the graph's cache has {slots} slots.",
+            "model.context_length", f"Write {slots}.",
+        )  # fmt: skip
     longest = subject.whole("search.max_length")
     if said is not None and longest is not None and longest > said:
         yield finding(

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 
 import onnx_ir as ir
 
+from workbench.functions import FIXED_CACHE_ATTENTION
 from workbench.rules.features import uses
 from workbench.rules.graph import attr, last_dim, use_of, value_in
 from workbench.types import MS_DOMAIN, OpId
 
 GQA = OpId("GroupQueryAttention", MS_DOMAIN)
-SHARES = (GQA, OpId("PagedAttention", MS_DOMAIN), OpId("TensorScatter"))
+SHARES = (GQA, OpId("PagedAttention", MS_DOMAIN), OpId("TensorScatter"), FIXED_CACHE_ATTENTION)
 """Operators that write new keys and values into the buffer of the old ones."""
 _TABLES = {GQA: 7, OpId("RotaryEmbedding", MS_DOMAIN): 2, OpId("RotaryEmbedding"): 1}
 """Which input of an operator is its table of cosines, ``[positions, width]``."""
@@ -72,6 +73,11 @@ class GraphFacts:
     def cache_ops(self, template: str) -> Mapping[int, tuple[CacheOp, ...]]:
         """Readers of the cache by layer."""
         return {layer: self.readers.get(name, ()) for layer, name in sorted(self.layers(template).items())}
+
+    def capacity(self, template: str) -> int | None:
+        """The fixed length of the cache, where it has one."""
+        found = [self.inputs[name].size(2) for name in self.layers(template).values() if name in self.inputs]
+        return next((length for length in found if length is not None), None)
 
     def shares_buffer(self, *templates: str) -> bool:
         """Whether every layer's cache may be one buffer, before and after a step."""

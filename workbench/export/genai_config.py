@@ -50,7 +50,7 @@ def client_config(
     """
     check_ends(facts)
     notes: list[str] = []
-    shares = facts.shares_buffer(*_PAST)
+    shares, room = facts.shares_buffer(*_PAST), facts.capacity(_PAST[0]) or config.max_position_embeddings
     decoder = {
         "filename": filename,
         "head_size": config.head_dim,
@@ -68,11 +68,11 @@ def client_config(
     model = {
         "type": config.model_type if config.model_type in TYPES else GENERIC_TYPE,
         "vocab_size": config.vocab_size,
-        "context_length": config.max_position_embeddings,
+        "context_length": room,
         **_special_tokens(config, generation, notes),
         "decoder": decoder,
     }
-    values = {"model": model, "search": _search(config, generation, search, shares, notes)}
+    values = {"model": model, "search": _search(room, generation, search, shares, notes)}
     return ClientConfig(values, tuple(notes))
 
 
@@ -163,7 +163,7 @@ def _ids(found: Any) -> list[int]:
 
 # --- search -------------------------------------------------------------------------------------------------------
 def _search(
-    config: ModelConfig, generation: Mapping[str, Any], given: Mapping[str, Any], shares: bool, notes: list[str]
+    room: int, generation: Mapping[str, Any], given: Mapping[str, Any], shares: bool, notes: list[str]
 ) -> dict[str, Any]:
     values = dict(SAMPLING)
     for name, default in SAMPLING.items():
@@ -173,8 +173,8 @@ def _search(
     foreign = sorted(set(generation) & _NOT_KNOWN)
     if foreign:
         notes.append(f"generation_config.json also asks for {', '.join(foreign)}, which the client does not have.")
-    values |= {"max_length": config.max_position_embeddings, "past_present_share_buffer": shares}
-    return values | _checked(given, values, config)
+    values |= {"max_length": room, "past_present_share_buffer": shares}
+    return values | _checked(given, values, room)
 
 
 _NOT_KNOWN = frozenset(
@@ -190,7 +190,7 @@ def _fits(word: Any, default: object) -> bool:
     return isinstance(word, int) if isinstance(default, int) else isinstance(word, int | float)
 
 
-def _checked(given: Mapping[str, Any], values: Mapping[str, Any], config: ModelConfig) -> dict[str, Any]:
+def _checked(given: Mapping[str, Any], values: Mapping[str, Any], room: int) -> dict[str, Any]:
     """The caller's own words, each known to the client and of the right kind."""
     for name, word in given.items():
         if name not in KEYS["search"]:
@@ -200,10 +200,9 @@ def _checked(given: Mapping[str, Any], values: Mapping[str, Any], config: ModelC
             kind = "true or false" if isinstance(default, bool) else "a number"
             raise ArgumentError(f"search[{name!r}] must be {kind}; found {type(word).__name__} {word!r:.60}.")
     length = given.get("max_length")
-    if length is not None and not 1 <= length <= config.max_position_embeddings:
+    if length is not None and not 1 <= length <= room:
         raise SaveError(
-            f"search['max_length'] is {length}; the model has {config.max_position_embeddings} positions. "
-            "Give a number from 1 to that."
+            f"search['max_length'] is {length}; the model has {room} positions. Give a number from 1 to that."
         )
     if given.get("past_present_share_buffer") and not values["past_present_share_buffer"]:
         raise UnsupportedError(
