@@ -46,7 +46,7 @@ TRT_RTX = ExecutionProvider(
         ATTENTION: kernel(F32, F16, BF16, has="float_mask", source=_ATTENTION, confidence="documented"),
         RMS_NORM: kernel(source=_RMS, confidence="documented"),
         ROTARY: kernel(F32, F16, BF16, source=_LIST, confidence="documented"),
-        TENSOR_SCATTER: kernel(source=f"{_LIST}: not in it", confidence="documented"),
+        TENSOR_SCATTER: kernel(source="nobody recorded or tried it", confidence="documented"),
         GELU: kernel(F32, F16, BF16, source=_LIST, confidence="documented"),
     },
     # ORT GenAI 0.18 emits none of these for NvTensorRtRtx. The parser takes an If; no graph with one is captured.
