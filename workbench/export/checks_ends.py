@@ -26,6 +26,7 @@ def input_names(subject: Subject, facts: GraphFacts) -> Findings:
             yield finding(
                 "genai.input-name", f"The graph has no input {name!r}; it has {some(_plain(facts, subject))}.",
                 f"model.decoder.inputs.{key}", _rename(_TOKENS, key, facts),
+                "error" if key == "input_ids" else "warning",  # the client gives the others where the graph has them
             )  # fmt: skip
     fed = _fed(subject, facts)
     for name in _plain(facts, subject):
@@ -33,6 +34,7 @@ def input_names(subject: Subject, facts: GraphFacts) -> Findings:
             yield finding(
                 "genai.input-name", f"The graph wants the input {name!r}, which the client does not feed.", name,
                 "Name it in model.decoder.inputs if it is one of the client's, else build the graph without it.",
+                "error" if facts.readers.get(name) else "warning",  # nobody reads it: it may be absent
             )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def vocabulary(subject: Subject, facts: GraphFacts) -> Findings:
 
 
 def context_length(subject: Subject, facts: GraphFacts) -> Findings:
-    """Beyond the last row of its RoPE table a graph fails or computes with what lies behind it."""
+    """Beyond the last row of its RoPE table a graph fails on CPU kernels; others may read what lies behind it."""
     said = subject.whole("model.context_length")
     for name, rows in facts.tables:
         if said is not None and said > rows:

@@ -131,7 +131,7 @@ def _listed(found: Any) -> Iterator[int]:
 
 
 def tokenizer_vocabulary(subject: Subject) -> Findings:
-    """A tokenizer with more tokens than the model has embeddings gives ids that crash or wrap around."""
+    """A tokenizer with more tokens than the model has embeddings gives ids at which a run fails, on CPU kernels."""
     size, held = subject.whole("model.vocab_size"), subject.vocabulary
     if size is not None and held is not None and held > size:
         yield finding(

@@ -86,7 +86,8 @@ plant("input", "genai.input-name", "no input 'tokens'")(config(f"{INPUTS}.input_
 plant("mask", "genai.input-name", "no input 'position_ids'")(config(f"{INPUTS}.position_ids", "position_ids"))
 plant("unfed input", "genai.input-name", "wants the input 'extra'")(
     lambda f: change_graph(f, lambda m: m.graph.input.append(EXTRA))
-)  # fmt: skip
+)
+plant("renamed mask", "genai.input-name", "no input 'mask'")(config(f"{INPUTS}.attention_mask", "mask"))  # fmt: skip
 plant("output", "genai.output-name", "no output 'scores'")(config(f"{OUTPUTS}.logits", "scores"))
 plant("past", "genai.past-name", "called like 'past.%d.k'")(config(f"{INPUTS}.past_key_names", "past.%d.k"))
 plant("past value", "genai.past-name", "called like 'v'")(config(f"{INPUTS}.past_value_names", "v"))
@@ -173,6 +174,21 @@ def test_silence_on_ours(name: str, windowed: bool, tmp_path: Path) -> None:
         assert lint(tmp_path / dtype_).findings == ()
     exported(tmp_path / "any", name, "float32", windowed=windowed, padding="any")
     assert lint(tmp_path / "any").findings == ()
+
+
+def test_how_bad_a_wrong_input_is(good: Path, tmp_path: Path) -> None:
+    """Measured: the client ignores positions that a graph does not have, and an input that nobody reads."""
+    wanted = {"ids": "error", "positions": "warning", "unread": "warning", "mask": "error"}
+    found = {}
+    for name in wanted:
+        folder = Path(shutil.copytree(good, tmp_path / name))
+        if name == "unread":
+            change_graph(folder, lambda model: model.graph.input.append(EXTRA))
+        else:
+            key = {"ids": "input_ids", "positions": "position_ids", "mask": "attention_mask"}[name]
+            change_config(folder, set_in(f"{INPUTS}.{key}", "other"))
+        found[name] = "error" if not lint(folder).ok else "warning"
+    assert found == wanted
 
 
 def test_a_growing_cache_in_one_buffer(tmp_path: Path) -> None:
