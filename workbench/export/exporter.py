@@ -77,7 +77,7 @@ def export(
     )  # fmt: skip
     target = check_place(made, Path(folder), overwrite=overwrite)
     subject = Subject(words.values, facts, f"{key}.onnx", _vocabulary(made), made.execution_provider)
-    notes = (*words.notes, *client_notes(facts, ep, made.padding), *_left_out(made))
+    notes = (*words.notes, *client_notes(facts, ep, made.dtype or ep.default_dtype, made.padding), *_left_out(made))
     manifest = _write(made, target, words, overwrite, dry_run, progress)
     return ExportReport(
         folder=target,

@@ -8,16 +8,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import onnx_ir as ir
+
 from workbench.config.model_config import ModelConfig
-from workbench.ep import ExecutionProvider
+from workbench.ep import ExecutionProvider, execution_providers, get_ep
 from workbench.errors import ArgumentError, SaveError, UnsupportedError, some, unknown
 from workbench.export.facts import GraphFacts
 from workbench.export.keys import DEFAULT_NAMES, GENERIC_TYPE, KEYS, SAMPLING, TYPES
+from workbench.types import dtype_word
 
 NAME = "genai_config.json"
 _PAST = (DEFAULT_NAMES["past_key_names"], DEFAULT_NAMES["past_value_names"])
 _PRESENT = (DEFAULT_NAMES["present_key_names"], DEFAULT_NAMES["present_value_names"])
 _TOKENS = ("input_ids", "attention_mask", "position_ids")
+LOCAL = frozenset(dtype for ep in map(get_ep, execution_providers()) if ep.local_kernels for dtype in ep.computes)
+"""Dtypes in which the kernels of the plain ONNX Runtime compute."""
 _LARGEST = 4_000_000  # bytes of a generation_config.json
 
 
@@ -233,13 +238,15 @@ def generation_words(folder: Path | None) -> Mapping[str, Any]:
     return words
 
 
-def client_notes(facts: GraphFacts, ep: ExecutionProvider, padding: str) -> Iterator[str]:
+def client_notes(facts: GraphFacts, ep: ExecutionProvider, dtype: ir.DataType, padding: str) -> Iterator[str]:
     """What whoever runs the folder has to know."""
-    if ep.genai_name:
+    if ep.genai_name and dtype in LOCAL:
         yield (
             f"The client needs the provider {ep.genai_name}; elsewhere clear it to run the graph on CPU kernels "
             "(Config.clear_providers(), workbench run does so by itself)."
         )
+    elif ep.genai_name:
+        yield f"The client needs the provider {ep.genai_name}; CPU kernels do not compute in {dtype_word(dtype)}."
     if padding == "right":
         yield "Rows of a batch may be padded on the right only, which is how the client pads them (0.18)."
     ops = [op for found in facts.cache_ops(_PAST[0]).values() for op in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +22,20 @@ def vocabulary(path: Path) -> int | None:
         UnreadableTokenizer: no valid JSON, too large, or not a tokenizer.
     """
     try:
-        if path.stat().st_size > LARGEST:
+        status = path.stat()
+        if status.st_size > LARGEST:
             raise UnreadableTokenizer("is too large")
-        words = json.loads(path.read_bytes())
+        return _vocabulary(path, status.st_size, status.st_mtime_ns)
     except OSError as error:
         raise UnreadableTokenizer(f"cannot be read: {error.strerror}") from None
+
+
+@functools.lru_cache(maxsize=4)
+def _vocabulary(path: Path, size: int, changed: int) -> int | None:
+    """Read once for several exports of a model: a tokenizer is megabytes of JSON."""
+    try:
+        words = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        if isinstance(error, UnreadableTokenizer):
-            raise
         raise UnreadableTokenizer(f"is not valid JSON: {str(error)[:100] or 'nested too deeply'}") from None
     if not isinstance(words, dict) or not isinstance(words.get("model"), dict):
         raise UnreadableTokenizer("is not a tokenizer: it has no model")

@@ -46,7 +46,7 @@ class GenaiClient:
         away = [] if keep_providers else _absent(self.words)
         if away:
             config.clear_providers()
-            self.notes = (f"{', '.join(away)} is not here: providers cleared, the graph ran on CPU kernels.",)
+            self.notes = (f"{', '.join(away)} is not here: providers cleared, the graph runs on CPU kernels.",)
         self._call(lambda: config.overlay(_QUIET))
         self._model = self._call(lambda: self._og.Model(config))
         self._tokenizer: Any = None
@@ -189,9 +189,10 @@ class GenaiClient:
         try:
             return action()
         except Exception as error:  # the binding raises RuntimeError and a few others
+            said = f" {self.notes[0]}" if self.notes else ""
             raise ExecutionError(
-                f"onnxruntime-genai cannot run {self.folder}: {_first_line(error)}. Ask lint() (workbench lint) what "
-                "contradicts what in the folder."
+                f"onnxruntime-genai cannot run {self.folder}: {_first_line(error)}.{said} Ask lint() (workbench lint) "
+                "what contradicts what in the folder."
             ) from None
 
     def __repr__(self) -> str:

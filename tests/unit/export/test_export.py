@@ -285,3 +285,10 @@ def test_a_read_only_disk(tmp_path: Path) -> None:
         assert lint(disk / "x").findings == ()
     finally:
         subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_bfloat16_is_for_its_provider_alone(tmp_path: Path) -> None:
+    report = exported(tmp_path / "x", "cuda", "bfloat16")
+    assert report.notes[0] == "The client needs the provider cuda; CPU kernels do not compute in bfloat16."
+    assert "elsewhere clear it" in exported(tmp_path / "y", "cuda", "float16").notes[0]
+    assert lint(tmp_path / "x").findings == ()

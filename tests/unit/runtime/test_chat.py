@@ -102,7 +102,7 @@ def test_the_context_bounds_an_answer(folder: Path) -> None:
 def test_a_provider_that_is_not_here_is_cleared_and_said(tmp_path: Path) -> None:
     exported(tmp_path / "x", "webgpu", "float16")
     assert chat(tmp_path / "x", "abc", max_new_tokens=2).notes == (
-        "webgpu is not here: providers cleared, the graph ran on CPU kernels.",
+        "webgpu is not here: providers cleared, the graph runs on CPU kernels.",
     )
     with pytest.raises(ExecutionError, match="cannot run"):
         GenaiClient(tmp_path / "x", keep_providers=True)
