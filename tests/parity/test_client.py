@@ -37,9 +37,9 @@ def hf_greedy(model: Any, row: list[int]) -> list[int]:
     return list(map(int, found[0, len(row) :]))
 
 
-def check(model_type: str, kind: str, folder: Path, ep: str = "cpu") -> None:
+def check(model_type: str, kind: str, folder: Path, ep: str = "cpu", **variant: Any) -> None:
     model = saved(model_type, kind, folder / "hf")
-    export(build(folder / "hf", execution_provider=ep, dtype="float32"), folder / "x", progress=False)
+    export(build(folder / "hf", execution_provider=ep, dtype="float32", **variant), folder / "x", progress=False)
     assert lint(folder / "x").findings == ()
     (row,) = some_rows((LENGTH,))
     expected = hf_greedy(model, row)
@@ -59,6 +59,14 @@ def test_greedy_tokens_equal_hugging_face(model_type: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("model_type", DECODERS)
 def test_graphs_of_every_provider_do_so(model_type: str, kind: str, ep: str, tmp_path: Path) -> None:
     check(model_type, kind, tmp_path, ep)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", [{"cache_length": 96}, {"last_token_logits": True}, {"padding": "any"}], ids=str)
+@pytest.mark.parametrize("ep", ["cpu", "default"])
+@pytest.mark.parametrize("model_type", DECODERS)
+def test_variants_of_the_graph_do_so(model_type: str, ep: str, variant: dict[str, Any], tmp_path: Path) -> None:
+    check(model_type, "exercise", tmp_path, ep, **variant)
 
 
 # --- folders of other makers --------------------------------------------------------------------------------------
