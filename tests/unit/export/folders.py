@@ -17,6 +17,7 @@ from workbench.build import build
 from workbench.export import ExportReport, export
 from workbench.package import Package
 
+_PLACE = tempfile.TemporaryDirectory(prefix="ep-workbench-tests-")
 WINDOW = {"sliding_window": 8, "model_type": "mistral"}
 TEMPLATE = "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}{% endfor %}<assistant>"
 
@@ -51,9 +52,8 @@ def write_source(folder: Path, **words: Any) -> Path:
 
 @functools.cache
 def source(windowed: bool = False) -> Path:
-    """Such a folder, made once."""
-    place = Path(tempfile.mkdtemp(prefix="ep-workbench-tests-")) / ("windowed" if windowed else "plain")
-    return write_source(place, **(WINDOW if windowed else {}))
+    """Such a folder, made once and removed when the tests end."""
+    return write_source(Path(_PLACE.name) / ("windowed" if windowed else "plain"), **(WINDOW if windowed else {}))
 
 
 @functools.cache
