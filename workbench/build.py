@@ -66,7 +66,7 @@ def build(
         ConfigError, WeightsError, OfflineError: what is wrong with the model's files.
     """
     ep = get_ep(execution_provider)
-    _check_options(padding, trust_remote_code)
+    check_options(padding, trust_remote_code)
     compute = parse_dtype(dtype) if dtype is not None else ep.default_dtype
     recipe = recipe_for(model, task, module_class=module_class, load_weights=load_weights)
     variant = variant_of(recipe.config, cache_length, last_token_logits)
@@ -94,7 +94,7 @@ def build_from_module(
     ep = get_ep(execution_provider)
     if not dataclasses.is_dataclass(config) or isinstance(config, type):
         raise wrong_type("config", config, "a ModelConfig")
-    _check_options(padding, False)
+    check_options(padding, False)
     make, own = _factory(module)
     compute = parse_dtype(dtype) if dtype is not None else own or ep.default_dtype
     if own is not None and own != compute:
@@ -141,7 +141,13 @@ def _check_plain(source: SourceConfig) -> None:
         )
 
 
-def _check_options(padding: str, trust_remote_code: bool) -> None:
+def check_options(padding: str, trust_remote_code: bool) -> None:
+    """Refuse words that no graph can be built with.
+
+    Raises:
+        UnknownNameError: a padding of another name.
+        UnsupportedError: code from a model's folder is to be run.
+    """
     if padding not in get_args(Padding):
         raise unknown("padding", padding, get_args(Padding))
     if trust_remote_code:

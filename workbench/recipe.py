@@ -60,6 +60,16 @@ class Recipe:
             self._made[key] = (models, bound)
         return self._made[key]
 
+    def options(
+        self, ep: ExecutionProvider, *, graph_capture: bool = False, variant: GraphOptions = PLAIN
+    ) -> GraphOptions:
+        """What a generic graph for this provider is built with."""
+        return dataclasses.replace(
+            ep.graph_options(graph_capture=graph_capture),
+            cache_length=variant.cache_length,
+            last_token_logits=variant.last_token_logits,
+        )
+
     def package(
         self,
         ep: ExecutionProvider,
@@ -81,11 +91,7 @@ class Recipe:
                 f"graph_capture=True: execution provider {ep.name!r} needs no graph built for capture. Leave it out."
             )
         steps = {key: plan(ep, dtype, role, RULES, padding) for key, role in self.task.roles.items()}
-        options = dataclasses.replace(
-            ep.graph_options(graph_capture=graph_capture),
-            cache_length=variant.cache_length,
-            last_token_logits=variant.last_token_logits,
-        )
+        options = self.options(ep, graph_capture=graph_capture, variant=variant)
         generic, bound = self.generic(dtype, options)
         made = {key: run_plan(generic[key], steps[key], ep, drop_unused_inputs=True) for key in steps}
         for optimized in made.values():

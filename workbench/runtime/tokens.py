@@ -44,6 +44,19 @@ class TokenStep:
         counted = np.maximum(np.cumsum(self.attention_mask, axis=1) - 1, 0)
         return counted[:, -self.input_ids.shape[1] :]
 
+    @property
+    def last(self) -> npt.NDArray[np.intp]:
+        """[B] which new token of each row is its last real one."""
+        return np.asarray(self.valid.shape[1] - 1 - self.valid[:, ::-1].argmax(axis=1))
+
+    @property
+    def ending(self) -> TokenStep:
+        """The last real token of each row as a step of its own: padding stands in front of what came before it."""
+        rows, total = np.arange(len(self.input_ids)), self.attention_mask.shape[1]
+        real = self.attention_mask.sum(axis=1)
+        mask = (np.arange(total)[None] >= total - real[:, None]).astype(self.attention_mask.dtype)
+        return TokenStep(self.input_ids[rows, self.last][:, None], mask)
+
 
 def right_padded(rows: Sequence[Sequence[int]], pad_token_id: int = 0) -> TokenStep:
     """A prefill of rows of different lengths, padded on the right.
