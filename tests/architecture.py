@@ -16,14 +16,26 @@ LAYERS = (
     "errors", "types", "ep", "config", "functions", "components", "models", "tasks", "weights", "rules",
     "passes", "package", "analysis", "runtime", "optimize", "recipe", "build", "support", "zoo",
     "sources", "export", "metadata",
-    "parity", "compare", "viz", "widgets", "sweep", "cli",
+    "parity", "compare", "steps", "viz", "widgets", "sweep", "cli",
 )  # fmt: skip
 CLOSED_TO_EP = {"config", "functions", "components", "models", "tasks", "rules", "passes"}
 EP_NAMES = {"cpu", "cuda", "dml", "webgpu", "trt-rtx", "NvTensorRtRtx", "onnx-standard", "openvino", "qnn"}
 NOTEBOOK_ONLY = {"ipywidgets", "anywidget", "traitlets", "IPython", "netron"}
 HEAVY = {"torch", "transformers", "pandas", "matplotlib", "onnxruntime", "gguf", "huggingface_hub"}
 # What a widget may show: results and the words around them. It must not reach into the engine.
-WIDGETS_MAY_IMPORT = {"errors", "types", "ep", "package", "analysis", "optimize", "parity", "compare", "viz", "widgets"}
+WIDGETS_MAY_IMPORT = {
+    "errors",
+    "types",
+    "ep",
+    "package",
+    "analysis",
+    "optimize",
+    "parity",
+    "compare",
+    "steps",
+    "viz",
+    "widgets",
+}
 FACES = {"plot", "widget", "save_html"}
 MAX_LINES = 400
 

@@ -42,10 +42,12 @@ if TYPE_CHECKING:
         WeightsError,
         WorkbenchError,
     )  # fmt: skip
+    from workbench.export import export, lint
     from workbench.optimize import Optimized, optimize
     from workbench.package import Package, load
     from workbench.rules.recording import Recording
     from workbench.rules.report import Miss, OptimizationReport, RuleReport
+    from workbench.runtime.chat import chat
     from workbench.runtime.generate import generate, run
     from workbench.runtime.ort_cpu import OrtCpuSession, SessionSettings
     from workbench.support import support
@@ -61,7 +63,11 @@ _PLACES = {
     "compare": "compare",
     "load": "package",
     "optimize": "optimize",
+    # hand over
+    "export": "export",
+    "lint": "export",
     # run
+    "chat": "runtime.chat",
     "generate": "runtime.generate",
     "run": "runtime.generate",
     # look
@@ -119,7 +125,8 @@ _PLACES = {
 
 __all__ = [
     "build", "build_from_module", "compare", "load", "optimize",
-    "run", "generate",
+    "export", "lint",
+    "run", "generate", "chat",
     "diff", "histogram", "open_in_netron", "ComparePanel", "Report",
     "Comparison", "EpSummary", "FusionTable", "GraphDiff", "MissTable", "OpHistogram", "OpTable",
     "OptimizationReport", "Optimized", "Package",

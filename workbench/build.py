@@ -17,7 +17,7 @@ from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import UnsupportedError, WorkbenchError, unknown, wrong_type
 from workbench.models import lookup
-from workbench.recipe import MakeModule, Recipe
+from workbench.recipe import MakeModule, Recipe, variant_of
 from workbench.tasks import Task, get_task
 from workbench.types import Padding, dtype_word, parse_dtype
 
@@ -39,6 +39,8 @@ def build(
     trust_remote_code: bool = False,
     graph_capture: bool = False,
     padding: Padding = "right",
+    cache_length: int | None = None,
+    last_token_logits: bool = False,
 ) -> Package:
     """Build a model as ONNX graphs for one execution provider.
 
@@ -54,6 +56,8 @@ def build(
         trust_remote_code: code from a model's folder is never run; True is refused.
         graph_capture: fix batch and new tokens at 1 for providers that capture graphs: a decode-only graph.
         padding: ``right`` (fastest) or ``any``, where the provider can carry the mask.
+        cache_length: a cache of so many slots, in which new keys and values are written; None: it grows.
+        last_token_logits: logits of the last real token of each row alone, which is all that generating needs.
 
     Raises:
         UnknownNameError: unknown model, task, execution provider, dtype or padding (the close match comes first).
@@ -62,10 +66,11 @@ def build(
         ConfigError, WeightsError, OfflineError: what is wrong with the model's files.
     """
     ep = get_ep(execution_provider)
-    _check_options(padding, trust_remote_code)
+    check_options(padding, trust_remote_code)
     compute = parse_dtype(dtype) if dtype is not None else ep.default_dtype
     recipe = recipe_for(model, task, module_class=module_class, load_weights=load_weights)
-    return recipe.package(ep, compute, padding=padding, graph_capture=graph_capture)
+    variant = variant_of(recipe.config, cache_length, last_token_logits)
+    return recipe.package(ep, compute, padding=padding, graph_capture=graph_capture, variant=variant)
 
 
 def build_from_module(
@@ -89,7 +94,7 @@ def build_from_module(
     ep = get_ep(execution_provider)
     if not dataclasses.is_dataclass(config) or isinstance(config, type):
         raise wrong_type("config", config, "a ModelConfig")
-    _check_options(padding, False)
+    check_options(padding, False)
     make, own = _factory(module)
     compute = parse_dtype(dtype) if dtype is not None else own or ep.default_dtype
     if own is not None and own != compute:
@@ -136,7 +141,13 @@ def _check_plain(source: SourceConfig) -> None:
         )
 
 
-def _check_options(padding: str, trust_remote_code: bool) -> None:
+def check_options(padding: str, trust_remote_code: bool) -> None:
+    """Refuse words that no graph can be built with.
+
+    Raises:
+        UnknownNameError: a padding of another name.
+        UnsupportedError: code from a model's folder is to be run.
+    """
     if padding not in get_args(Padding):
         raise unknown("padding", padding, get_args(Padding))
     if trust_remote_code:

@@ -21,7 +21,7 @@ from workbench.runtime.arrays import as_arrays
 from workbench.runtime.feeds import Feeds
 from workbench.runtime.limits import check_feeds, check_positions
 from workbench.runtime.ort_cpu import EXECUTOR, OrtCpuSession, SessionSettings
-from workbench.runtime.scenario import DECODE_STEPS, Run, record, replay
+from workbench.runtime.scenario import DECODE_STEPS, Run, last_only, record, replay
 from workbench.runtime.tokens import TokenRunner, right_padded
 from workbench.types import Padding, Tolerance, dtype_word
 
@@ -145,8 +145,11 @@ def _judge(
         cases = dict.fromkeys(case for run in reference for case in run.cases)
         limit = Tolerance(0.0, "nothing was run")
         return [not_run(subject, case, f"{_why_not(error)}: {error}", limit) for case in cases], None
-    limit = _tolerance(dtype, reference, floors[dtype])
-    rows = [row for triple in _steps(reference, floors[dtype], found) for row in _compare(*triple, subject, limit)]
+    floor: Sequence[Run] = floors[dtype]
+    if any(len(a[0]) > len(b[0]) for r, f in zip(reference, found, strict=True) for a, b in zip(r.logits, f.logits)):
+        reference, floor, found = (tuple(map(last_only, runs)) for runs in (reference, floor, found))
+    limit = _tolerance(dtype, reference, floor)
+    rows = [row for triple in _steps(reference, floor, found) for row in _compare(*triple, subject, limit)]
     ref, cand = reference[0].logits[0], found[0].logits[0]
     return rows, sample_logits(ref, cand, reference[0].steps[0].valid, subject=subject, seed=seed)
 

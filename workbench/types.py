@@ -79,6 +79,10 @@ class GraphOptions:
 
     index_dtype: ir.DataType = ir.DataType.INT64
     concrete_dims: tuple[tuple[str, int], ...] = ()
+    cache_length: int | None = None
+    """Slots of a cache of fixed length; None: the cache grows with every step."""
+    last_token_logits: bool = False
+    """Logits of the last real token of each row alone: ``[B, 1, V]``."""
 
     def dim(self, name: str) -> str | int:
         """The dimension of that name: a number where it is fixed, else the name itself."""

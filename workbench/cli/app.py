@@ -267,3 +267,6 @@ def doctor(
             show_health(console(), health)
     if health.problems:
         raise typer.Exit(FAILED)
+
+
+from workbench.cli import export as _export_verbs  # noqa: E402, F401  # verbs of a file of their own

@@ -7,11 +7,13 @@ import dataclasses
 import onnx_ir as ir
 from onnxscript import OpBuilder, nn
 
+from workbench import functions
 from workbench.components.graph import dim
 from workbench.components.linear import Linear
 from workbench.components.norm import make_qk_norm
 from workbench.components.rope import RotaryTables
 from workbench.config.model_config import ModelConfig
+from workbench.functions import FIXED_CACHE_ATTENTION
 
 KeyValue = tuple[ir.Value, ir.Value]
 """Keys and values of one layer, each ``[B, K, P, D]`` (past) or ``[B, K, T, D]`` (present)."""
@@ -77,7 +79,9 @@ class Attention(nn.Module):
         context: AttentionContext,
         past: KeyValue,
     ) -> tuple[ir.Value, KeyValue]:
-        """The standard's Attention over past and new tokens."""
+        """The standard's Attention over past and new tokens; over a cache of fixed length if the past has one."""
+        if isinstance(dim(past[0], 2), int):
+            return self._attend_fixed(op, query, key, value, context, past)
         config = self.config
         capped = {"softcap": config.attn_logit_softcapping} if config.attn_logit_softcapping else {}
         output, present_key, present_value = op.Attention(
@@ -90,3 +94,24 @@ class Attention(nn.Module):
         for present in (present_key, present_value):
             present.shape = ir.Shape([B, config.num_key_value_heads, T, config.head_dim])
         return output, (present_key, present_value)
+
+    def _attend_fixed(
+        self,
+        op: OpBuilder,
+        query: ir.Value,
+        key: ir.Value,
+        value: ir.Value,
+        context: AttentionContext,
+        past: KeyValue,
+    ) -> tuple[ir.Value, KeyValue]:
+        config, opset = self.config, op.builder.graph.opset_imports[""]
+        output, *present = op.call(
+            functions.function(FIXED_CACHE_ATTENTION, opset), query, key, value, context.mask, *past,
+            q_num_heads=config.num_attention_heads, kv_num_heads=config.num_key_value_heads,
+            scale=float(config.scale(self.layer)), softcap=float(config.attn_logit_softcapping or 0.0), _outputs=3,
+        )  # fmt: skip
+        output.type = query.type
+        output.shape = ir.Shape([dim(query, 0), dim(query, 1), config.num_attention_heads * config.head_dim])
+        for made, old in zip(present, past, strict=True):
+            made.type, made.shape = old.type, old.shape
+        return output, (present[0], present[1])

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import onnx_ir as ir
 from onnxscript import OpBuilder, nn
 
+from workbench import functions
 from workbench.components.alibi import alibi_mask
 from workbench.components.attention import Attention, AttentionContext, KeyValue
 from workbench.components.embedding import Embedding
+from workbench.components.graph import dim
 from workbench.components.linear import Linear
 from workbench.components.masks import Masks
 from workbench.components.mlp import GatedMLP, PlainMLP
@@ -17,6 +19,7 @@ from workbench.components.moe import SparseMoe
 from workbench.components.norm import make_norm
 from workbench.components.rope import Rotaries
 from workbench.config.model_config import ModelConfig
+from workbench.functions import LAST_TOKEN
 
 
 def scaled(op: OpBuilder, x: ir.Value, factor: float) -> ir.Value:
@@ -174,10 +177,20 @@ class CausalLM(nn.Module):
         attention_mask: ir.Value,
         position_ids: ir.Value,
         past: Sequence[KeyValue],
+        *,
+        last_token: bool = False,
     ) -> tuple[ir.Value, list[KeyValue]]:
-        """``logits [B, S, V]`` and the present keys and values of each layer."""
+        """``logits [B, S, V]`` (``[B, 1, V]``: of each row's last token) and each layer's present keys and values."""
         hidden, presents = self.model(op, input_ids, attention_mask, position_ids, past)
+        if last_token:
+            hidden = self._last(op, hidden, input_ids, attention_mask)
         return self.head(op, hidden), presents
+
+    def _last(self, op: OpBuilder, hidden: ir.Value, input_ids: ir.Value, attention_mask: ir.Value) -> ir.Value:
+        function = functions.function(LAST_TOKEN, op.builder.graph.opset_imports[""])
+        last: ir.Value = op.call(function, hidden, input_ids, attention_mask, _outputs=1)
+        last.type, last.shape = hidden.type, ir.Shape([dim(hidden, 0), 1, self.config.hidden_size])
+        return last
 
     def head(self, op: OpBuilder, hidden: ir.Value) -> ir.Value:
         """Logits of the last hidden states, by the embedding's own weight where they are tied."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from workbench.ep.base import BF16, F16, F32, ExecutionProvider, Kernel, kernel
-from workbench.ep.registry import default_comparison, execution_providers, get_ep, register_ep, unregister_ep
+from workbench.ep.base import BF16, F16, F32, ExecutionProvider, Kernel, Option, kernel
+from workbench.ep.registry import (
+    default_comparison,
+    ep_of_client,
+    execution_providers,
+    get_ep,
+    register_ep,
+    unregister_ep,
+)  # fmt: skip
 
 __all__ = [
     "BF16",
@@ -11,7 +18,9 @@ __all__ = [
     "F32",
     "ExecutionProvider",
     "Kernel",
+    "Option",
     "default_comparison",
+    "ep_of_client",
     "execution_providers",
     "get_ep",
     "kernel",

@@ -21,7 +21,7 @@ LAYER_NORM, GELU = OpId("LayerNormalization"), OpId("Gelu")
 SKIP_LAYER_NORM = OpId("SkipLayerNormalization", MS_DOMAIN)
 BIAS_GELU, FAST_GELU = OpId("BiasGelu", MS_DOMAIN), OpId("FastGelu", MS_DOMAIN)
 MS_GELU = OpId("Gelu", MS_DOMAIN)
-SHAPE, IF = OpId("Shape"), OpId("If")
+SHAPE, IF, TENSOR_SCATTER = OpId("Shape"), OpId("If"), OpId("TensorScatter")
 
 Confidence = Literal["measured", "recorded", "documented"]
 """``measured``: ran here. ``recorded``: read from the kernel table of a shipped build. ``documented``: read only."""
@@ -45,6 +45,24 @@ class Kernel:
 def kernel(*dtypes: ir.DataType, has: str = "", source: str, confidence: Confidence) -> Kernel:
     """A :class:`Kernel` from plain words; ``has`` is space-separated."""
     return Kernel(frozenset(dtypes), frozenset(has.split()), source, confidence)
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """A setting with which clients load a provider's graph, as text.
+
+    ``growing`` is its value where the cache grows with each step: capturing a graph needs buffers that stay in place.
+    """
+
+    value: str
+    source: str
+    confidence: Confidence = "documented"
+    growing: str | None = None
+    checked: str = "2026-11-29"
+
+    def text(self, *, shares_buffer: bool) -> str:
+        """The value for a graph whose cache stays in one buffer, or grows."""
+        return self.value if shares_buffer or self.growing is None else self.growing
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,6 +92,12 @@ class ExecutionProvider:
     """Graph capture needs concrete dimensions at build time here."""
     ort_provider: str = ""
     """Name under which ONNX Runtime knows it; empty for a portable form that is no provider."""
+    genai_name: str = ""
+    """Name under which ONNX Runtime GenAI knows it in ``provider_options``; empty where no entry is written."""
+    provider_options: Mapping[str, Option] = dataclasses.field(default_factory=dict)
+    """What that entry holds."""
+    session_options: Mapping[str, Option] = dataclasses.field(default_factory=dict)
+    """Session options (``AddConfigEntry``) that this provider's graphs are loaded with."""
     local_kernels: bool = False
     """Whether the onnxruntime package of the core dependencies carries its kernels."""
 

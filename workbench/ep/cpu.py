@@ -19,13 +19,14 @@ from workbench.ep.base import (
     SIMPLIFIED_LAYER_NORM,
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
+    TENSOR_SCATTER,
     ExecutionProvider,
     kernel,
 )
 
 _RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
 _CASTS = f"{_RAN}; in float16 ONNX Runtime computes it in float32 between two Casts of its own"
-_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias"
+_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias window_cache"
 
 CPU = ExecutionProvider(
     name="cpu",  # no bfloat16: onnxruntime 1.32.0 has no such kernel for MatMul, Add, Mul, Where, Sigmoid
@@ -42,6 +43,7 @@ CPU = ExecutionProvider(
         ATTENTION: kernel(F32, F16, has="cache three_axes softcap float_mask", source=_RAN, confidence="measured"),
         RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
+        TENSOR_SCATTER: kernel(F32, F16, source=_RAN, confidence="measured"),
         GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
         MS_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
         BIAS_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),

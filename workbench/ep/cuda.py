@@ -19,7 +19,9 @@ from workbench.ep.base import (
     SIMPLIFIED_LAYER_NORM,
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
+    TENSOR_SCATTER,
     ExecutionProvider,
+    Option,
     kernel,
 )
 
@@ -30,6 +32,7 @@ _FUSED = f"{_TABLE}; ONNX Runtime's own fusions make it for cuda"
 # Its pull request 27542 brought cache and bool and float masks. Sources differ about softcap (issues 27712, 28351, pull
 # requests 28370, 28379: before or after the mask), so it is not in the list.
 _ATTENTION = f"{_TABLE}, nodes with a cache placed on it; onnxruntime's pull request 27542; nobody emits it for cuda"
+_WRITES = "ORT GenAI 0.18 writes it for cuda; not tried on a device"
 
 CUDA = ExecutionProvider(
     name="cuda",
@@ -38,7 +41,8 @@ CUDA = ExecutionProvider(
     default_dtype=F16,
     kernels={
         GQA: kernel(
-            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm", source=_GQA, confidence="recorded"
+            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm window_cache", source=_GQA,
+            confidence="recorded",
         ),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
@@ -50,10 +54,13 @@ CUDA = ExecutionProvider(
         ),
         RMS_NORM: kernel(F32, F16, BF16, source=_TABLE, confidence="recorded"),
         ROTARY: kernel(F32, F16, BF16, source=_TABLE, confidence="recorded"),
+        TENSOR_SCATTER: kernel(source="nobody recorded or tried it", confidence="documented"),
         GELU: kernel(F32, F16, BF16, source=_TABLE, confidence="recorded"),
         MS_GELU: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         BIAS_GELU: kernel(F32, F16, BF16, source=_FUSED, confidence="recorded"),
         FAST_GELU: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
     },
     ort_provider="CUDAExecutionProvider",
+    genai_name="cuda",
+    provider_options={"enable_cuda_graph": Option("0", _WRITES)},
 )  # fmt: skip

@@ -19,7 +19,9 @@ from workbench.ep.base import (
     SIMPLIFIED_LAYER_NORM,
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
+    TENSOR_SCATTER,
     ExecutionProvider,
+    Option,
     kernel,
 )
 
@@ -31,6 +33,8 @@ _GENAI = (
     "no do_rotary and no packed QKV in what it emits"
 )
 _ABSENT = "OperatorKernels.md of onnxruntime: not listed for the DML provider"
+# The client captures unless told not to, and refuses to where the cache is no shared buffer (measured texts, 0.18).
+_WRITES = "ORT GenAI 0.18 writes it for dml; not tried on a device"
 
 DML = ExecutionProvider(
     name="dml",
@@ -47,6 +51,7 @@ DML = ExecutionProvider(
         ATTENTION: kernel(source=_ABSENT, confidence="documented"),
         RMS_NORM: kernel(source=_ABSENT, confidence="documented"),
         ROTARY: kernel(source=_ABSENT, confidence="documented"),
+        TENSOR_SCATTER: kernel(source="nobody recorded or tried it", confidence="documented"),
         GELU: kernel(source=_ABSENT, confidence="documented"),
         MS_GELU: kernel(F32, F16, source=_TABLE, confidence="documented"),
         FAST_GELU: kernel(F32, F16, source=_TABLE, confidence="documented"),
@@ -55,4 +60,6 @@ DML = ExecutionProvider(
     # OperatorKernels.md lists If; ORT GenAI 0.18 emits none for dml and its EP matrix forbids it: acted on.
     forbidden=frozenset({IF}),
     ort_provider="DmlExecutionProvider",
+    genai_name="dml",
+    provider_options={"enable_graph_capture": Option("1", _WRITES, growing="0")},
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from workbench.ep.base import ExecutionProvider, Kernel
+from workbench.ep.base import ExecutionProvider, Kernel, Option
 from workbench.ep.cpu import CPU
 from workbench.ep.cuda import CUDA
 from workbench.ep.dml import DML
@@ -41,6 +41,12 @@ def get_ep(name: str) -> ExecutionProvider:
     if not isinstance(name, str) or name not in _EPS:
         raise unknown("execution provider", name, _EPS)
     return _EPS[name]
+
+
+def ep_of_client(genai_name: str) -> ExecutionProvider | None:
+    """The record that ONNX Runtime GenAI calls by this name, in any case and with or without ``ExecutionProvider``."""
+    wanted = genai_name.lower().removesuffix("executionprovider")
+    return next((ep for ep in _EPS.values() if ep.genai_name and ep.genai_name.lower() == wanted), None)
 
 
 def register_ep(record: ExecutionProvider, *, replace: bool = False) -> ExecutionProvider:
@@ -86,7 +92,8 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "title": (str, "text"), "computes": (Set, "a set of ir.DataType"), "kernels": (Mapping, "a mapping"),
     "default_dtype": (ir.DataType, "an ir.DataType"), "forbidden": (Set, "a set of OpId"),
     "domains": (Set, "a set of text"), "index_dtype": (ir.DataType, "an ir.DataType"), "ort_provider": (str, "text"),
-    "index_dtype_exceptions": (tuple, "a tuple of (OpId, reason)"),
+    "index_dtype_exceptions": (tuple, "a tuple of (OpId, reason)"), "genai_name": (str, "text"),
+    "provider_options": (Mapping, "a mapping"), "session_options": (Mapping, "a mapping"),
 }  # fmt: skip
 
 
@@ -113,6 +120,19 @@ def _problems(record: ExecutionProvider) -> Iterator[str]:
     if "" not in record.domains:
         yield "domains must hold '', the domain of the ONNX standard"
     yield from _kernel_problems(record)
+    yield from _option_problems(record)
+
+
+def _option_problems(record: ExecutionProvider) -> Iterator[str]:
+    for field in ("provider_options", "session_options"):
+        given: list[tuple[object, object]] = list(getattr(record, field).items())
+        for name, option in given:
+            if not isinstance(name, str) or not isinstance(option, Option):
+                yield f"{field} maps text to Option; found {name!r}: {option!r}"
+            elif not option.source:
+                yield f"the fact about the option {name!r} names no source"
+    if record.provider_options and not record.genai_name:
+        yield "provider_options need genai_name, the entry that they stand in"
 
 
 def _kernel_problems(record: ExecutionProvider) -> Iterator[str]:

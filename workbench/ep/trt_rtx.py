@@ -17,7 +17,9 @@ from workbench.ep.base import (
     SIMPLIFIED_LAYER_NORM,
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
+    TENSOR_SCATTER,
     ExecutionProvider,
+    Option,
     kernel,
 )
 
@@ -30,6 +32,7 @@ _ATTENTION = (
 )
 _RMS = f"{_LIST} has it; ORT GenAI 0.18 writes primitives in float32 instead: acted on where both agree"
 _LAYER = f"{_LIST}; ORT GenAI 0.18 keeps it for NvTensorRtRtx"
+_WRITES = "ORT GenAI 0.18 writes it for NvTensorRtRtx; not tried on a device"
 
 TRT_RTX = ExecutionProvider(
     name="trt-rtx",
@@ -43,9 +46,12 @@ TRT_RTX = ExecutionProvider(
         ATTENTION: kernel(F32, F16, BF16, has="float_mask", source=_ATTENTION, confidence="documented"),
         RMS_NORM: kernel(source=_RMS, confidence="documented"),
         ROTARY: kernel(F32, F16, BF16, source=_LIST, confidence="documented"),
+        TENSOR_SCATTER: kernel(source="nobody recorded or tried it", confidence="documented"),
         GELU: kernel(F32, F16, BF16, source=_LIST, confidence="documented"),
     },
     # ORT GenAI 0.18 emits none of these for NvTensorRtRtx. The parser takes an If; no graph with one is captured.
     forbidden=frozenset({SKIP_RMS_NORM, SKIP_LAYER_NORM, SIMPLIFIED_LAYER_NORM, IF}),
     ort_provider="NvTensorRTRTXExecutionProvider",
+    genai_name="NvTensorRtRtx",
+    provider_options={"enable_cuda_graph": Option("1", _WRITES, growing="0")},
 )  # fmt: skip

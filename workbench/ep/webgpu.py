@@ -22,7 +22,9 @@ from workbench.ep.base import (
     SIMPLIFIED_LAYER_NORM,
     SKIP_LAYER_NORM,
     SKIP_RMS_NORM,
+    TENSOR_SCATTER,
     ExecutionProvider,
+    Option,
     kernel,
 )
 
@@ -31,6 +33,7 @@ _NO_SOFTCAP = f"{_RAN}; GroupQueryAttention ignores softcap on both, so it is no
 _ABSENT = "onnxruntime-ep-webgpu 0.4.0: no kernel; such a node is left to the CPU provider"
 _INT64_POSITIONS = "its kernels take int64 positions only"
 _FEATURES = "do_rotary packed_qkv local_window attention_bias qk_norm"
+_WRITES = "ORT GenAI 0.18 writes it for webgpu; not tried on a device"
 
 WEBGPU = ExecutionProvider(
     name="webgpu",
@@ -47,6 +50,7 @@ WEBGPU = ExecutionProvider(
         ATTENTION: kernel(source=_ABSENT, confidence="measured"),
         RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         ROTARY: kernel(F32, F16, source=_RAN, confidence="measured"),
+        TENSOR_SCATTER: kernel(source="nobody recorded or tried it", confidence="documented"),
         GELU: kernel(F32, F16, source=_RAN, confidence="measured"),
         MS_GELU: kernel(F32, F16, source=_RAN, confidence="measured"),
         BIAS_GELU: kernel(F32, F16, source=_RAN, confidence="measured"),
@@ -58,4 +62,8 @@ WEBGPU = ExecutionProvider(
     index_dtype_exceptions=((ROTARY, _INT64_POSITIONS), (MS_ROTARY, _INT64_POSITIONS)),
     captures_graphs=True,
     ort_provider="WebGpuExecutionProvider",
+    genai_name="webgpu",
+    provider_options={
+        "enableGraphCapture": Option("0", _WRITES), "validationMode": Option("basic", _WRITES),
+    },
 )  # fmt: skip

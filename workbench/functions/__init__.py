@@ -11,7 +11,8 @@ import functools
 
 import onnx_ir as ir
 
-from workbench.functions import lengths, masks, rope
+from workbench.functions import cache, lengths, masks, rope
+from workbench.functions.cache import FIXED_CACHE_ATTENTION, LAST_TOKEN
 from workbench.functions.lengths import KEY_LENGTHS, MASK_BIAS, SLOT_LENGTHS
 from workbench.functions.masks import CAUSAL_MASK, PADDING_MASK, SLIDING_WINDOW_MASK
 from workbench.functions.rope import DYNAMIC_ROPE_TABLES, LONG_ROPE_TABLE
@@ -20,7 +21,9 @@ from workbench.types import WB_DOMAIN, OpId
 __all__ = [
     "CAUSAL_MASK",
     "DYNAMIC_ROPE_TABLES",
+    "FIXED_CACHE_ATTENTION",
     "KEY_LENGTHS",
+    "LAST_TOKEN",
     "LONG_ROPE_TABLE",
     "MASK_BIAS",
     "OPSET",
@@ -44,7 +47,7 @@ WITHOUT_IF = "without_if"
 """Overload of a semantic function whose body has no If node."""
 
 _BODIES = {
-    "": {**masks.BODIES, **lengths.BODIES, **rope.BODIES},
+    "": {**masks.BODIES, **lengths.BODIES, **rope.BODIES, **cache.BODIES},
     WITHOUT_SHAPE: {**masks.BODIES_WITHOUT_SHAPE, **lengths.BODIES_WITHOUT_SHAPE},
     WITHOUT_IF: rope.BODIES_WITHOUT_IF,
 }

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,16 +40,17 @@ _VERSIONED = ("ep-workbench", "onnx", "onnx-ir", "onnxscript", "onnxruntime")
 _KEY = re.compile(r"\w[\w.-]*")
 
 
-def save(package: Package, folder: Path, *, overwrite: bool, progress: Progress) -> Manifest:
-    """See :meth:`Package.save`."""
-    if "\0" in str(folder):
-        raise SaveError(f"{str(folder)!r} cannot be the name of a folder. Choose another.")
-    target = Path(os.path.abspath(folder.expanduser()))
-    _check_target(target, overwrite)
-    _check_package(package)
+NO_FILES: Mapping[str, bytes] = {}
+
+
+def save(
+    package: Package, folder: Path, *, overwrite: bool, progress: Progress, beside: Mapping[str, bytes] = NO_FILES
+) -> Manifest:
+    """See :meth:`Package.save`. ``beside`` holds more files for the folder, small ones, by name."""
+    target = check_place(package, folder, overwrite=overwrite)
     try:
         with temporary_folder(target) as temporary:
-            manifest = _write(package, temporary, progress)
+            manifest = _write(package, temporary, progress, beside)
             sync_folder(temporary)
             _check_target(target, overwrite)  # again: minutes may have passed
             _publish(temporary, target)
@@ -59,6 +60,38 @@ def save(package: Package, folder: Path, *, overwrite: bool, progress: Progress)
     except OSError as error:
         raise _failed(target, error) from None
     return manifest
+
+
+def check_place(package: Package, folder: Path, *, overwrite: bool) -> Path:
+    """The absolute path of the folder, once nothing speaks against saving there.
+
+    Raises:
+        SaveError: the place is taken, or the package cannot be saved at all.
+    """
+    if "\0" in str(folder):
+        raise SaveError(f"{str(folder)!r} cannot be the name of a folder. Choose another.")
+    target = Path(os.path.abspath(folder.expanduser()))
+    try:
+        _check_target(target, overwrite)
+    except OSError as error:
+        if isinstance(error, SaveError):
+            raise
+        raise _failed(target, error) from None
+    _check_package(package)
+    return target
+
+
+def measure(package: Package, beside: Mapping[str, bytes] = NO_FILES) -> Manifest:
+    """What :func:`save` would write, with the size of each file and without its sha256; no weight is read."""
+    records: list[FileRecord] = []
+    plans = {key: _Plan(model, f"{key}.onnx") for key, model in package.models.items()}
+    for plan in plans.values():
+        data, graph = plan.sizes()
+        records += [FileRecord(plan.data, data, "")] if data else []
+        records.append(FileRecord(plan.file, graph, ""))
+    for name, source in _extras(package, beside):
+        records.append(FileRecord(name, source.stat().st_size if isinstance(source, Path) else len(source), ""))
+    return _manifest(package, records, {key: plan.file for key, plan in plans.items()})
 
 
 def _failed(target: Path, error: OSError) -> SaveError:
@@ -103,7 +136,7 @@ def _check_package(package: Package) -> None:
             )
 
 
-def _write(package: Package, folder: Path, progress: Progress) -> Manifest:
+def _write(package: Package, folder: Path, progress: Progress, beside: Mapping[str, bytes]) -> Manifest:
     """Everything into ``folder``, flushed."""
     plans = {key: _Plan(model, f"{key}.onnx") for key, model in package.models.items()}
     total = sum(plan.place.size for plan in plans.values())
@@ -116,7 +149,7 @@ def _write(package: Package, folder: Path, progress: Progress) -> Manifest:
     with Bar("Saving", total, progress) as bar:
         for plan in plans.values():
             records += plan.write(folder, bar)
-    records += _write_extras(package, folder)
+    records += _write_extras(package, folder, beside)
     manifest = _manifest(package, records, {key: plan.file for key, plan in plans.items()})
     _write_file(folder, NAME, manifest.to_json().encode("utf-8"))
     return manifest
@@ -142,13 +175,20 @@ class _Plan:
         if self._tensors:
             digest = write_tensors(folder / self.data, self._tensors, self.place, bar)
             yield FileRecord(self.data, self.place.size, digest)
-        for value in self._values:
-            value.const_value = self._reference(value)
+        yield _write_file(folder, self.file, self._content())
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the data file and of the graph's; the data is not read."""
+        return self.place.size, len(self._content())
+
+    def _content(self) -> bytes:
+        references = {value: self._reference(value) for value in self._values}
+        for value, reference in references.items():
+            value.const_value = reference
         try:
-            content = to_proto(self._clone).SerializeToString()
+            return bytes(to_proto(self._clone).SerializeToString())
         except (ValueError, ir.serde.SerdeError) as error:  # protobuf's limit of 2 GiB for what is inline, say
             raise SaveError(f"{self.file} cannot be written: {root_cause(error)}.") from None
-        yield _write_file(folder, self.file, content)
 
     def _reference(self, value: ir.Value) -> ir.ExternalTensor:
         tensor = value.const_value
@@ -183,19 +223,27 @@ def _write_file(folder: Path, name: str, content: bytes) -> FileRecord:
     return FileRecord(name, len(content), hashlib.sha256(content).hexdigest())
 
 
-def _write_extras(package: Package, folder: Path) -> Iterator[FileRecord]:
-    """Tokenizer files, and the Hugging Face config that everything came from."""
+def _write_extras(package: Package, folder: Path, beside: Mapping[str, bytes]) -> Iterator[FileRecord]:
+    for name, source in _extras(package, beside):
+        if isinstance(source, bytes):
+            yield _write_file(folder, name, source)
+            continue
+        shutil.copyfile(source, folder / name)
+        sync_file(folder / name)
+        yield FileRecord(name, (folder / name).stat().st_size, sha256_file(folder / name))
+
+
+def _extras(package: Package, beside: Mapping[str, bytes]) -> Iterator[tuple[str, bytes | Path]]:
+    """Tokenizer files, the Hugging Face config that everything came from, and what the caller puts beside them."""
     source = package.source
-    if source is None:
-        return
-    if source.tokenizer is not None:
+    if source is not None and source.tokenizer is not None:
         for name in TOKENIZER_FILES:
-            if (source.tokenizer / name).is_file():
-                shutil.copyfile(source.tokenizer / name, folder / name)
-                sync_file(folder / name)
-                yield FileRecord(name, (folder / name).stat().st_size, sha256_file(folder / name))
-    text = json.dumps(dict(source.hf), indent=2, ensure_ascii=False, default=str) + "\n"
-    yield _write_file(folder, "config.json", text.encode("utf-8"))
+            if (source.tokenizer / name).is_file() and name not in beside:
+                yield name, source.tokenizer / name
+    if source is not None:
+        text = json.dumps(dict(source.hf), indent=2, ensure_ascii=False, default=str) + "\n"
+        yield "config.json", text.encode("utf-8")
+    yield from beside.items()
 
 
 def _manifest(package: Package, records: list[FileRecord], models: dict[str, str]) -> Manifest:

@@ -50,6 +50,7 @@ FEATURES: Mapping[OpId, Mapping[str, Asks]] = {
         "local_window": lambda node: attr(node, "local_window_size", -1) > 0,
         "attention_bias": _given(10),
         "qk_norm": _given(14),
+        "window_cache": _set("sliding_window_cache"),
     },
 }
 """Features by operator, each with how a node shows that it uses it."""

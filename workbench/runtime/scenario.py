@@ -46,8 +46,16 @@ def record(new_runner: Callable[[], TokenRunner], rows: Sequence[Sequence[int]],
 
 def _choices(step: TokenStep, logits: Array) -> Array:
     """[B] the best token after the last real one of each row."""
-    last = step.valid.shape[1] - 1 - step.valid[:, ::-1].argmax(axis=1)
-    return logits[np.arange(len(last)), last].argmax(axis=-1)
+    return logits[np.arange(len(logits)), step.last].argmax(axis=-1)
+
+
+def last_only(run: Run) -> Run:
+    """A run as a graph with ``last_token_logits`` gives it: of each row the last real token alone, ``[B, 1, V]``."""
+    logits = [
+        found if found.shape[1] == 1 else found[np.arange(len(found)), step.last][:, None]
+        for step, found in zip(run.steps, run.logits, strict=True)
+    ]
+    return dataclasses.replace(run, steps=tuple(step.ending for step in run.steps), logits=tuple(logits))
 
 
 def replay(new_runner: Callable[[], TokenRunner], runs: Sequence[Run]) -> tuple[Run, ...]:

@@ -44,6 +44,19 @@ class TokenStep:
         counted = np.maximum(np.cumsum(self.attention_mask, axis=1) - 1, 0)
         return counted[:, -self.input_ids.shape[1] :]
 
+    @property
+    def last(self) -> npt.NDArray[np.intp]:
+        """[B] which new token of each row is its last real one."""
+        return np.asarray(self.valid.shape[1] - 1 - self.valid[:, ::-1].argmax(axis=1))
+
+    @property
+    def ending(self) -> TokenStep:
+        """The last real token of each row as a step of its own: padding stands in front of what came before it."""
+        rows, total = np.arange(len(self.input_ids)), self.attention_mask.shape[1]
+        real = self.attention_mask.sum(axis=1)
+        mask = (np.arange(total)[None] >= total - real[:, None]).astype(self.attention_mask.dtype)
+        return TokenStep(self.input_ids[rows, self.last][:, None], mask)
+
 
 def right_padded(rows: Sequence[Sequence[int]], pad_token_id: int = 0) -> TokenStep:
     """A prefill of rows of different lengths, padded on the right.
@@ -76,6 +89,8 @@ class TokenRunner:
         self._session, self._padding = session, padding
         self._past: dict[str, Array] = {}
         self._cache_names = [name for name in session.inputs if name.startswith("past_key_values.")]
+        lengths = {session.inputs[name].shape[2] for name in self._cache_names}
+        self._capacity = next((length for length in lengths if isinstance(length, int)), None)
         odd = set(session.inputs) - set(self._cache_names) - {"input_ids", "attention_mask", "position_ids"}
         if odd or "logits" not in session.outputs:
             raise FeedsError(
@@ -86,8 +101,10 @@ class TokenRunner:
     def run(self, step: TokenStep) -> Array:
         """Logits ``[B, S, V]`` of a step as float32."""
         past = self._past or self._empty(len(step.input_ids))
-        length = next(iter(past.values())).shape[2] if past else 0
-        check_padding(step.attention_mask, self._padding, past=length)
+        slots = step.attention_mask.shape[1]
+        if self._capacity is not None and slots > self._capacity:
+            raise FeedsError(f"{slots} slots are needed, and the cache of this graph has {self._capacity}.")
+        check_padding(step.attention_mask, self._padding, past=slots - step.input_ids.shape[1])
         given = {"input_ids": step.input_ids, "attention_mask": step.attention_mask, "position_ids": step.position_ids}
         feeds = {n: a.astype(self._dtype(n)) for n, a in given.items() if n in self._session.inputs} | past
         found = self._session.run(feeds)
@@ -99,7 +116,8 @@ class TokenRunner:
 
     def _empty(self, batch: int) -> dict[str, Array]:
         shapes = {name: self._session.inputs[name].shape for name in self._cache_names}
-        return {n: np.zeros([batch, shape[1], 0, shape[3]], self._dtype(n)) for n, shape in shapes.items()}
+        length = self._capacity or 0
+        return {n: np.zeros([batch, shape[1], length, shape[3]], self._dtype(n)) for n, shape in shapes.items()}
 
 
 def greedy(runner: TokenRunner, prompt: Sequence[int], max_new_tokens: int, stop: Iterable[int] = ()) -> list[int]:

@@ -14,6 +14,8 @@ from workbench.types import GraphOptions, Role
 class TextGeneration:
     """``input_ids [B, S], attention_mask [B, T], position_ids [B, S], past_key_values.{i}.key|value [B, K, P, D]`` to
     ``logits [B, S, V], present.{i}.key|value [B, K, T, D]``, with ``T = P + S``. ``P`` may be 0.
+
+    With a cache of fixed length, past and present are ``[B, K, C, D]`` and the first ``T`` of ``C`` slots are in use.
     """
 
     name = "text-generation"
@@ -26,8 +28,10 @@ class TextGeneration:
         builder = new_builder("decoder")
         ids, mask, positions = self._token_inputs(builder, options)
         past = self._past_inputs(builder, config, dtype, options)
-        logits, presents = module(builder.op, ids, mask, positions, past)
-        logits.shape = ir.Shape([*self._batch_and_sequence(options), config.vocab_size])
+        more = {"last_token": True} if options.last_token_logits else {}  # modules of users need not know of it
+        logits, presents = module(builder.op, ids, mask, positions, past, **more)
+        B, S = self._batch_and_sequence(options)
+        logits.shape = ir.Shape([B, 1 if options.last_token_logits else S, config.vocab_size])
         builder.add_output(logits, "logits")
         for layer, present in enumerate(presents):
             for value, word in zip(present, ("key", "value"), strict=True):
@@ -49,7 +53,7 @@ class TextGeneration:
     def _past_inputs(
         self, builder: GraphBuilder, config: ModelConfig, dtype: ir.DataType, options: GraphOptions
     ) -> list[KeyValue]:
-        B, P = options.dim("batch_size"), options.dim("past_sequence_length")
+        B, P = options.dim("batch_size"), options.cache_length or options.dim("past_sequence_length")
         shape = [B, config.num_key_value_heads, P, config.head_dim]
         return [
             (

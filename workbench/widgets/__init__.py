@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.widgets.panel import ComparePanel
     from workbench.widgets.replay import PipelineReplay
     from workbench.widgets.report import Report
+    from workbench.widgets.stepper import PipelineStepper
     from workbench.widgets.view import View
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "GraphDiffView",
     "OpHistogram",
     "PipelineReplay",
+    "PipelineStepper",
     "Report",
     "View",
     "link",
@@ -41,6 +43,7 @@ _MODULES = {
     "GraphDiffView": "graph_diff",
     "OpHistogram": "op_histogram",
     "PipelineReplay": "replay",
+    "PipelineStepper": "stepper",
     "Report": "report",
     "View": "view",
     "link": "linked",

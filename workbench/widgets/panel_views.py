@@ -57,14 +57,15 @@ def tab_html(results: Results, *, but: Container[str] = ()) -> dict[str, str]:
         "Parity": lambda: _parity_pictures(results.parity),
     }
     shown = {name: result for name, result in results.views().items() if name not in but}
-    return {name: pictures[name]() + _scroll(result._repr_html_()) for name, result in shown.items()}
+    return {name: pictures[name]() + scroll(result._repr_html_()) for name, result in shown.items()}
 
 
 def _parity_pictures(parity: ParityReport | None) -> str:
     return image(parity.plot("scatter")) + image(parity.plot("position")) if parity is not None else ""
 
 
-def _scroll(html: str) -> str:
+def scroll(html: str) -> str:
+    """HTML that is scrolled by itself where it is wider than the page."""
     return f'<div class="wb-scroll">{html}</div>'
 
 

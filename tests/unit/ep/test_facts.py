@@ -127,7 +127,8 @@ def test_cpu_facts_are_those_of_the_installed_package() -> None:
 
 def test_cuda_facts_are_those_of_the_recorded_table() -> None:
     for use, fact in get_ep("cuda").kernels.items():
-        assert {dtype_word(d) for d in fact.dtypes} == set(CUDA_TABLE[str(use)]["dtypes"]), str(use)
+        recorded = CUDA_TABLE.get(str(use), {"dtypes": []})  # what nobody recorded has no kernel
+        assert {dtype_word(d) for d in fact.dtypes} == set(recorded["dtypes"]), str(use)
 
 
 @pytest.mark.parametrize("dtype", FLOAT_DTYPES)

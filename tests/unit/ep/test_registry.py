@@ -16,7 +16,9 @@ from workbench.ep import (
     F16,
     F32,
     ExecutionProvider,
+    Option,
     default_comparison,
+    ep_of_client,
     execution_providers,
     get_ep,
     kernel,
@@ -160,3 +162,40 @@ def test_the_ten_lines_of_the_page_work() -> None:
     lines: list[str] = []
     exec(code, {"print": lambda *words: lines.append(" ".join(map(str, words)))})
     assert "\n".join(lines) + "\n" == printed
+
+
+# --- what clients load a graph with -------------------------------------------------------------------------------
+def test_the_clients_names_of_providers() -> None:
+    assert {name: get_ep(name).genai_name for name in execution_providers()} == {
+        "default": "", "cpu": "", "cuda": "cuda", "dml": "dml", "webgpu": "webgpu", "trt-rtx": "NvTensorRtRtx",
+        "onnx-standard": "",
+    }  # fmt: skip
+    for word, name in (("CUDA", "cuda"), ("NvTensorRtRtx", "trt-rtx"), ("WebGpuExecutionProvider", "webgpu")):
+        assert ep_of_client(word) is get_ep(name)
+    assert ep_of_client("QNN") is None and ep_of_client("") is None
+
+
+def test_every_option_names_its_source() -> None:
+    options = [option for name in execution_providers() for option in get_ep(name).provider_options.values()]
+    assert len(options) == 5 and all(option.source and option.value for option in options)
+
+
+def test_an_option_where_the_cache_grows() -> None:
+    option = Option("1", "a data sheet", growing="0")
+    assert (option.text(shares_buffer=True), option.text(shares_buffer=False)) == ("1", "0")
+    assert Option("1", "a data sheet").text(shares_buffer=False) == "1"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("provider_options", {"a": "1"}, "provider_options maps text to Option; found 'a': '1'"),
+        ("session_options", {"a": Option("1", "")}, "the fact about the option 'a' names no source"),
+        ("provider_options", {"a": Option("1", "x")}, "provider_options need genai_name"),
+        ("provider_options", 3, "provider_options is a mapping; found 3"),
+        ("genai_name", None, "genai_name is text; found None"),
+    ],
+)
+def test_bad_options_are_refused(field: str, value: Any, text: str) -> None:
+    with pytest.raises(WorkbenchError, match=re.escape(text)):
+        register_ep(dataclasses.replace(MINE, **{field: value}))

@@ -22,6 +22,7 @@ import onnx_ir as ir
 from workbench.functions import (
     CAUSAL_MASK,
     DYNAMIC_ROPE_TABLES,
+    FIXED_CACHE_ATTENTION,
     KEY_LENGTHS,
     MASK_BIAS,
     SLIDING_WINDOW_MASK,
@@ -211,7 +212,7 @@ out = Attention(rotated_query, rotated_key, value, mask, past_key, past_value)
 RULE = Rule(
     name="fuse/gqa",
     stage=Stage.FUSE,
-    anchors=(ATTENTION,),
+    anchors=(ATTENTION, FIXED_CACHE_ATTENTION),
     removes=frozenset({ATTENTION}),
     produces=frozenset({GQA}),
     optional=frozenset(
