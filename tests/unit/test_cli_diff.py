@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx_ir as ir
 import pytest
 from typer.testing import CliRunner, Result
@@ -60,3 +61,33 @@ def test_a_file_that_cannot_be_written_is_refused_first(files: tuple[Path, Path]
 def test_a_file_that_is_not_there(files: tuple[Path, Path], tmp_path: Path) -> None:
     result = run(files[0], tmp_path / "three.onnx")
     assert result.exit_code == 1 and "three.onnx: no such file" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_nothing_is_written_over_what_is_compared(files: tuple[Path, Path], tmp_path: Path) -> None:
+    before = files[0].read_bytes()
+    for option in ("--json", "--html"):
+        result = run(*files, option, files[0])
+        assert result.exit_code == 1 and "it is a graph that is compared" in result.stderr
+    assert files[0].read_bytes() == before
+    result = run(*files, "--json", tmp_path / "d", "--html", tmp_path / "d")
+    assert result.exit_code == 1 and "it is what --json writes" in result.stderr and not (tmp_path / "d").exists()
+
+
+def test_a_page_does_not_go_to_stdout(files: tuple[Path, Path]) -> None:
+    result = run(*files, "--html", "-")
+    assert result.exit_code == 1 and "--html takes the name of a file" in result.stderr and not Path("-").exists()
+
+
+def test_weights_that_cannot_be_read_are_an_error_in_the_options_words(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape([4]))
+    w = ir.Value(name="w", const_value=ir.tensor(np.ones(4, np.float32), name="w"))
+    add = ir.node("Add", [x, w])
+    add.outputs[0].name = "y"
+    graph = ir.Graph([x], add.outputs, nodes=[add], initializers=[w], opset_imports={"": 23}, name="g")
+    ir.save(ir.Model(graph, ir_version=10), tmp_path / "m.onnx", external_data="m.data", size_threshold_bytes=0)
+    (tmp_path / "m.data").unlink()
+    assert run(tmp_path / "m.onnx", tmp_path / "m.onnx").exit_code == 0
+    result = run(tmp_path / "m.onnx", tmp_path / "m.onnx", "--read-weights")
+    assert result.exit_code == 1 and "leave out --read-weights" in result.stderr

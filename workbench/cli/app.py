@@ -200,9 +200,9 @@ def _say(comparison: Comparison, parity: ParityReport | None, json_file: Path | 
 
 
 def _write(path: Path, text: str) -> None:
-    from workbench.viz.figure import write_atomic
+    from workbench.viz.figure import write_text
 
-    write_atomic(path, text.encode("utf-8"))
+    write_text(path, text)
 
 
 app.command(epilog=DIFF_SCHEMA)(diff)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from workbench.cli.shell import FAILED, check_can_write, console, emit, guarded, note, only_ours_on_stdout, step
+from workbench.errors import SaveError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,8 +55,7 @@ def diff(
     """Say what differs between two graphs: nodes, attributes, inputs, weights, and which rule made what of what."""
     to_stdout = json_file == Path("-")
     with guarded(show_traceback):
-        check_can_write(None if to_stdout else json_file)
-        check_can_write(html_file)
+        _check_files(a, b, None if to_stdout else json_file, html_file)
         with only_ours_on_stdout():
             found = _compared(a, b, structure=structure, read_weights=read_weights)
             if html_file is not None:
@@ -63,6 +64,21 @@ def diff(
         _say(found, json_file, to_stdout=to_stdout)
     if exit_code and not found.is_empty:
         raise typer.Exit(FAILED)
+
+
+def _check_files(a: str, b: str, json_file: Path | None, html_file: Path | None) -> None:
+    """Refuse what cannot be written, and what would be written over a graph that is compared or over each other."""
+    if html_file == Path("-"):
+        raise SaveError("A page cannot go to stdout; --html takes the name of a file.")
+    taken = {os.path.realpath(graph): "a graph that is compared" for graph in (a, b)}
+    for file, what in ((json_file, "what --json writes"), (html_file, "what --html writes")):
+        check_can_write(file)
+        if file is None:
+            continue
+        place = os.path.realpath(file)
+        if place in taken:
+            raise SaveError(f"Cannot write {file}: it is {taken[place]}. Choose another name.")
+        taken[place] = what
 
 
 def _compared(a: str, b: str, *, structure: bool, read_weights: bool) -> GraphDiff:
@@ -81,9 +97,9 @@ def _say(found: GraphDiff, json_file: Path | None, *, to_stdout: bool) -> None:
     if to_stdout:
         emit(text)
     elif json_file is not None:
-        from workbench.viz.figure import write_atomic
+        from workbench.viz.figure import write_text
 
-        write_atomic(json_file, text.encode("utf-8"))
+        write_text(json_file, text)
         note(f"Wrote {json_file}")
 
 

@@ -27,6 +27,7 @@ _WORDS = {
     "Pass load_weights=False": "Give --no-weights",
     "load_weights=False": "--no-weights",
     "with load_weights=True": "without --no-weights",
+    "read_weights=True": "--read-weights",
     "Pass overwrite=True": "Give --overwrite",
     "padding='any'": "--padding any",
     "padding='right'": "--padding right",

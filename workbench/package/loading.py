@@ -48,7 +48,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Package:
     if "\0" in os.fspath(path):
         raise ModelFileError(f"{os.fspath(path)!r}: no such file or folder.")
     place = Path(os.path.abspath(Path(path).expanduser()))
-    if not place.exists():
+    if not os.path.exists(place):  # not Path.exists(), which raises for a name that is too long
         raise ModelFileError(f"{place}: no such file or folder.")
     if place.is_dir():
         return _load_folder(place, verify)
@@ -60,7 +60,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Package:
 def _load_folder(folder: Path, verify: bool) -> Package:
     if not (folder / NAME).is_file():
         files = sorted(entry.name for entry in folder.iterdir() if entry.suffix in (".onnx", *_TEXT))
-        hint = f" Give the file instead: {', '.join(files[:3])}." if files else ""
+        hint = f" Give the file instead: {some(files, 3)}." if files else " There is no ONNX file in it either."
         raise ModelFileError(f"{folder} is not a package: it has no {NAME}.{hint}")
     manifest = read_manifest(folder)
     for record in manifest.files:

@@ -8,6 +8,7 @@ import time
 import onnx_ir as ir
 
 from workbench import functions
+from workbench.rules.answer import answer, blamed, sort
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.features import uses
 from workbench.rules.graph import scope
@@ -28,6 +29,9 @@ def apply(model: ir.Model, step: Step, plan: Plan, recorder: Recorder | None = N
 
     Whatever a rewrite leaves without a reader goes with it, so that the next rule sees the graph as it is.
     ``recorder`` is told of each rewrite and each refusal.
+
+    Raises:
+        WorkbenchError: the rule's answer is none, or would break the graph. Its own errors come through with a note.
     """
     start, before, rule = time.perf_counter(), op_counts(model), step.rule
     misses: list[Miss] = []
@@ -41,7 +45,7 @@ def apply(model: ir.Model, step: Step, plan: Plan, recorder: Recorder | None = N
         if recorder is not None:
             recorder.begin()
         try:
-            change = rule.rewrite(Site(node, model, plan.dtype, step.allows, plan.padding))
+            change = answer(rule, Site(node, model, plan.dtype, step.allows, plan.padding))
         except Refusal as refusal:
             misses.append(_miss(rule, node, refusal))
             if recorder is not None:
@@ -56,7 +60,7 @@ def apply(model: ir.Model, step: Step, plan: Plan, recorder: Recorder | None = N
             recorder.rewrote(rule, anchor, removed, change)
     applied = len(anchors) - len(misses)
     if applied:
-        model.graph.sort()  # a rewrite may replace a value that was made before its anchor (the sum of a skip norm)
+        sort(model.graph, rule)  # a rewrite may replace a value that was made before its anchor (a skip sum)
     after = op_counts(model) if applied else before
     seconds = time.perf_counter() - start
     return RuleReport(
@@ -80,7 +84,9 @@ def _miss(rule: Rule, node: ir.Node, refusal: Refusal) -> Miss:
 
 def _is_candidate(node: ir.Node, step: Step) -> bool:
     """Whether a rule looks at a node; a lowering only at one that uses something that has to go."""
-    return step.rule.looks_at(node) and (step.must_go is None or bool(uses(node) & step.must_go))
+    with blamed(step.rule, node):
+        is_one = step.rule.looks_at(node)
+    return is_one and (step.must_go is None or bool(uses(node) & step.must_go))
 
 
 def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> list[ir.Node]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from typing import get_args
 
 import onnx_ir as ir
 
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, unknown, wrong_type
 from workbench.rules.pattern import parse
 from workbench.types import MissKind, OpId, Padding, Role, Stage
 
@@ -19,10 +20,15 @@ class Refusal(Exception):
     """Raised by a rewrite that cannot prove its precondition: a sentence for people, and the kind of the miss.
 
     ``at`` is the node or value that the sentence speaks of, where it is another than the anchor.
+
+    Raises:
+        UnknownNameError: there is no such kind.
     """
 
     def __init__(self, reason: str, *, kind: MissKind = "precondition", at: ir.Node | ir.Value | None = None) -> None:
         super().__init__(reason)
+        if kind not in get_args(MissKind):
+            raise unknown("kind of a miss", kind, get_args(MissKind))
         self.kind: MissKind = kind
         self.at = at
 
@@ -87,6 +93,8 @@ class Rule:
     pattern: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str):
+            raise wrong_type("pattern", self.pattern, "a text of lines, as `out = Gelu(x)`")
         if not self.pattern:
             return
         last, anchors = parse(self.pattern).anchor, [str(use) for use in self.anchors]

@@ -5,6 +5,7 @@ pages.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import tempfile
@@ -140,6 +141,13 @@ def say(text: str, alt: str | None = None) -> Figure:
     return Figure(figure, alt or text)
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """:func:`write_atomic` for text; what UTF-8 cannot hold (a half of a pair, from the name of a file) is a
+    question mark.
+    """
+    return write_atomic(path, text.encode("utf-8", "replace"))
+
+
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> Path:
     """Write a file through a temporary sibling, so that it is never half there.
 
@@ -151,6 +159,8 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> Path:
     target = Path(path)
     temporary = ""
     try:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)

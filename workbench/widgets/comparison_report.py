@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import wrong_type
-from workbench.viz.figure import write_atomic
+from workbench.viz.figure import write_text
 from workbench.viz.page import page
 from workbench.viz.report import head, sections
 from workbench.widgets.report import Report
@@ -34,7 +34,7 @@ def save_html(comparison: Any, path: str | os.PathLike[str], *, parity: ParityRe
         raise wrong_type("path", path, "the name of a file")
     if parity is not None and not hasattr(parity, "conclusion"):
         raise wrong_type("parity", parity, "what comparison.parity() returned")
-    return write_atomic(path, to_html(comparison, parity=parity).encode("utf-8"))
+    return write_text(path, to_html(comparison, parity=parity))
 
 
 def to_html(comparison: Any, *, parity: ParityReport | None = None) -> str:

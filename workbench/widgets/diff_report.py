@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.analysis.markup import escape, table
-from workbench.viz.figure import write_atomic
+from workbench.viz.figure import write_text
 from workbench.viz.page import page, wide
 from workbench.widgets.graph_diff import GraphDiffView
 from workbench.widgets.report import Report
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def save_html(diff: GraphDiff, path: str | os.PathLike[str]) -> Path:
     """Write the page in one step: it is there whole, or what was there before is."""
-    return write_atomic(path, to_html(diff).encode("utf-8"))
+    return write_text(path, to_html(diff))
 
 
 def to_html(diff: GraphDiff) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.analysis.ep_summary import EpSummary
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, wrong_type
 from workbench.types import FLOAT_DTYPES
 from workbench.widgets.ep_cells import behind
 from workbench.widgets.ep_table import EpTable, opens
@@ -33,11 +33,16 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     Args:
         comparison: what ``compare`` returned.
         parity: what ``comparison.parity()`` returned, if it was run.
+
+    Raises:
+        ArgumentError: what is given is no comparison.
     """
 
     _job: Job | None = None  # here too: close() is called even where the constructor failed
 
     def __init__(self, comparison: Any, parity: Any = None) -> None:
+        if not hasattr(comparison, "generic") or not hasattr(comparison, "matrix"):
+            raise wrong_type("comparison", comparison, "a Comparison", "workbench.compare(model) makes one.")
         self.comparison, self.parity = comparison, parity
         self.problem = ""
         self._made_times = 0

@@ -8,6 +8,7 @@ from typing import Any
 import traitlets
 
 from workbench.analysis.rule_matrix import Cell, RuleMatrix
+from workbench.errors import wrong_type
 from workbench.viz.rule_matrix import kind
 from workbench.widgets.view import View
 
@@ -20,6 +21,9 @@ class EpMatrix(View):
 
     Args:
         result: a ``RuleMatrix``, or a ``Comparison``, which makes one.
+
+    Raises:
+        ArgumentError: neither of both.
     """
 
     module = "ep_matrix"
@@ -29,8 +33,11 @@ class EpMatrix(View):
     place = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, result: Any, **options: Any) -> None:
-        matrix = result if isinstance(result, RuleMatrix) else result.matrix()
-        super().__init__(matrix, **options)
+        if not isinstance(result, RuleMatrix):
+            if not callable(getattr(result, "matrix", None)):
+                raise wrong_type("result", result, "a RuleMatrix or a Comparison", "comparison.matrix() makes one.")
+            result = result.matrix()
+        super().__init__(result, **options)
 
     def facts(self, result: RuleMatrix) -> Mapping[str, Any]:
         """The whole matrix: it is small, layers being folded."""

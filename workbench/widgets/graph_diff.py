@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from workbench.errors import wrong_type
 from workbench.viz.graph.details import of_changes
 from workbench.viz.graph.fold import unfolded_at_first
 from workbench.viz.graph.scene import scene
@@ -32,6 +33,9 @@ class GraphDiffView(View):
         mode: ``"union"``, both graphs in one picture, or ``"panes"``, side by side.
         expanded: paths of the boxes that are unfolded, as ``model.layers.0``; by default what differs, until there are
             about sixty boxes. ``["*"]`` unfolds everything.
+
+    Raises:
+        ArgumentError: what is given is no diff.
     """
 
     module: ClassVar[str] = "graph_diff"
@@ -42,6 +46,8 @@ class GraphDiffView(View):
     expanded = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
     def __init__(self, diff: Any, **options: Any) -> None:
+        if not hasattr(diff, "entries") or not hasattr(diff, "runs"):
+            raise wrong_type("diff", diff, "a GraphDiff", "workbench.diff(a, b) makes one.")
         self._scene = scene(diff)
         options.setdefault("expanded", self._first())
         super().__init__(diff, **options)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import traitlets
 
+from workbench.errors import wrong_type
 from workbench.widgets.pack import Column
 from workbench.widgets.view import View
 
@@ -34,6 +35,9 @@ class PipelineReplay(View):
 
     ``step`` is the number of the step that is shown, 0 for the start; ``rule`` the rule that steps are filtered by, and
     ``node`` the node that a person chose.
+
+    Raises:
+        ArgumentError: what is given is no recording.
     """
 
     module: ClassVar[str] = "replay"
@@ -41,6 +45,12 @@ class PipelineReplay(View):
     label: ClassVar[str] = "Pipeline, step by step"
 
     step = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, recording: Any, **options: Any) -> None:
+        if not hasattr(recording, "steps") or not hasattr(recording, "counts"):
+            hint = "optimize(model, record=True).recording and comparison.replay() are some."
+            raise wrong_type("recording", recording, "a Recording", hint)
+        super().__init__(recording, **options)
 
     @traitlets.validate("step")
     def _within(self, proposal: Any) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.analysis.markup import escape
-from workbench.viz.figure import write_atomic
+from workbench.viz.figure import write_text
 from workbench.viz.page import page
 from workbench.widgets.view import View, faces
 
@@ -68,7 +68,7 @@ class Report:
         Raises:
             SaveError: the folder is missing, full or not writable.
         """
-        return write_atomic(path, self.to_html().encode("utf-8"))
+        return write_text(path, self.to_html())
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}: {', '.join(heading for heading, _ in self.parts) or 'nothing in it'})"

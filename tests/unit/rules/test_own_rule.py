@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import onnx_ir as ir
 import pytest
@@ -13,7 +14,7 @@ from workbench import ArgumentError, get_ep, optimize, register_ep
 from workbench.analysis.fusion_details import fusion_details
 from workbench.ep import execution_providers, unregister_ep
 from workbench.ep.base import kernel
-from workbench.errors import WorkbenchError
+from workbench.errors import UnknownNameError, WorkbenchError
 from workbench.rules import RULES, Refusal, Rewrite, Rule, Site
 from workbench.rules.graph import made_by, new, required
 from workbench.types import MS_DOMAIN, OpId, Stage
@@ -114,3 +115,58 @@ def test_a_pattern_that_ends_elsewhere_is_refused() -> None:
 def test_a_pattern_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(WorkbenchError, match="Line 1 of a pattern is not understood"):
         dataclasses.replace(SILU, pattern="Mul x Sigmoid")
+
+
+def answering(rewrite: Callable[[Site], Any], **words: Any) -> Rule:
+    words = {"anchors": (SIGMOID,), "looks_at": lambda node: True, "produces": frozenset(), "rewrite": rewrite} | words
+    return dataclasses.replace(SILU, **words)
+
+
+def fails(site: Site) -> Rewrite:
+    raise KeyError("a slip")
+
+
+def reads_itself(site: Site) -> Rewrite:
+    made = new(OpId("Neg"), [site.node.outputs[0]], like=[site.node.outputs[0]])
+    return Rewrite([made], {site.node.outputs[0]: made.outputs[0]})
+
+
+def looks_wrong(node: ir.Node) -> bool:
+    raise ZeroDivisionError
+
+
+WRONG: dict[str, tuple[Callable[[Site], Any], str]] = {
+    "no answer": (lambda site: None, "answered NoneType; a rewrite returns a Rewrite, or raises Refusal"),
+    "an old node": (lambda site: Rewrite([site.node], {}), r"\(Sigmoid\) as new, which is in a graph already"),
+    "a ghost": (
+        lambda site: Rewrite([], {site.node.outputs[0]: ir.Value(name="ghost")}), "puts 'ghost' in .* nothing makes it",
+    ),
+    "a cycle": (reads_itself, "Rule 'fuse/silu' made a cycle"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("kind", WRONG)
+def test_an_answer_that_would_break_the_graph_is_refused(kind: str, record: bool) -> None:
+    rewrite, text = WRONG[kind]
+    with pytest.raises(WorkbenchError, match=text):
+        optimize(llama(config()), execution_provider="cpu", rules=(answering(rewrite),), record=record)
+
+
+@pytest.mark.parametrize("rule", [answering(fails), answering(rewrite, looks_at=looks_wrong)])
+@pytest.mark.parametrize("record", [False, True])
+def test_an_error_in_a_rule_stays_and_says_whose_it_is(rule: Rule, record: bool) -> None:
+    with pytest.raises((KeyError, ZeroDivisionError)) as caught:
+        optimize(llama(config()), execution_provider="cpu", rules=(rule,), record=record)
+    (note,) = caught.value.__notes__
+    assert note.startswith("Rule 'fuse/silu' at node ") and "raises Refusal" in note
+
+
+def test_misses_have_one_of_three_kinds() -> None:
+    with pytest.raises(UnknownNameError, match="Unknown kind of a miss 'nonsense'"):
+        Refusal("because", kind="nonsense")  # type: ignore[arg-type]
+
+
+def test_a_pattern_is_text() -> None:
+    with pytest.raises(ArgumentError, match="pattern must be a text of lines"):
+        dataclasses.replace(SILU, pattern=7)  # type: ignore[arg-type]

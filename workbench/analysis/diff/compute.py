@@ -99,9 +99,14 @@ def _labels(labels: Any, given: tuple[Given, Given]) -> tuple[str, str]:
     if labels is not None:
         if not isinstance(labels, tuple | list) or len(labels) != 2 or not all(isinstance(x, str) for x in labels):
             raise wrong_type("labels", labels, "two texts")
-        return str(labels[0]), str(labels[1])
-    first, second = given[0].label, given[1].label
+        return _readable(labels[0]), _readable(labels[1])
+    first, second = _readable(given[0].label), _readable(given[1].label)
     return (first, second) if first != second else ("a", "b")
+
+
+def _readable(label: str) -> str:
+    """A label as it can be written anywhere: the name of a file may hold bytes that are no text."""
+    return label.encode("utf-8", "replace").decode("utf-8")
 
 
 def _values(sides: tuple[Side, Side], to: list[int]) -> list[tuple[ir.Value, ir.Value]]:

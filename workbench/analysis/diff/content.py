@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from workbench.errors import WeightsError, root_cause
 from workbench.types import dtype_word
 from workbench.weights.lazy import pieces
 
@@ -76,9 +77,12 @@ def fingerprint(tensor: ir.TensorProtocol | None, *, read: bool) -> tuple[Any, .
                 _digest(pieces(tensor) if tensor.dtype != ir.DataType.STRING else [_strings(tensor)]),
             )
         return ("sample", *head, _digest([_sample(tensor)])) if _is_at_hand(tensor) else ("object", *head, id(tensor))
-    except (OSError, ValueError, NotImplementedError):  # external data that is not there, or cut off
+    except (OSError, ValueError, NotImplementedError) as error:  # external data that is not there, or cut off
         if read:
-            raise
+            raise WeightsError(
+                f"The contents of {tensor.name!r} cannot be read: {root_cause(error)}. Put its data beside the model, "
+                "or leave out read_weights=True."
+            ) from error
         return None
 
 
@@ -126,9 +130,9 @@ def attribute_key(attribute: ir.Attr) -> Any:
         return ("ref", attribute.ref_attr_name)
     kind, value = attribute.type, attribute.value
     if kind == ir.AttributeType.FLOAT:
-        return float(np.float32(value))
+        return _number(value)
     if kind == ir.AttributeType.FLOATS:
-        return tuple(float(np.float32(v)) for v in value)
+        return tuple(map(_number, value))
     if kind == ir.AttributeType.TENSOR:
         return fingerprint(value, read=False)
     if kind == ir.AttributeType.TENSORS:
@@ -136,6 +140,11 @@ def attribute_key(attribute: ir.Attr) -> Any:
     if kind in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
         return "graph"  # its nodes are compared one by one
     return tuple(value) if isinstance(value, list | tuple) else _hashable(value)
+
+
+def _number(value: float) -> float | str:
+    number = float(np.float32(value))
+    return number if number == number else "nan"  # not a number is not even equal to itself
 
 
 def _hashable(value: Any) -> Any:

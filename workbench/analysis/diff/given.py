@@ -12,7 +12,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from workbench.errors import ArgumentError, wrong_type
+from workbench.errors import ArgumentError, root_cause, wrong_type
 from workbench.types import dtype_word
 
 ALLOWED = "an ir.Model, an onnx.ModelProto, the path of an ONNX file or folder, a Package of one model or an Optimized"
@@ -54,19 +54,20 @@ def _stored(path: Path) -> Given:
     from workbench.package import load
 
     place = path
-    if path.is_dir() and not (path / "manifest.json").is_file():
+    if os.path.isdir(path) and not (path / "manifest.json").is_file():
         graphs = sorted(path.glob("*.onnx"))
         plain = path / "model.onnx"
         place = plain if plain in graphs else graphs[0] if len(graphs) == 1 else path
+    found = _package(load(place))
     name = path.name if path.is_dir() else path.stem if path.stem != "model" else path.resolve().parent.name
-    return dataclasses.replace(_package(load(place)), label=name or str(path))
+    return dataclasses.replace(found, label=name or str(path))
 
 
 def _parsed(argument: str, proto: onnx.ModelProto) -> ir.Model:
     try:
         return ir.from_proto(proto)
     except Exception as error:  # the deserializer's errors share no base
-        raise ArgumentError(f"{argument} is not a usable ModelProto: {' '.join(str(error).split())[:200]}.") from error
+        raise ArgumentError(f"{argument} is not a usable ModelProto: {root_cause(error)}.") from error
 
 
 def _package(package: Any) -> Given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -71,12 +72,24 @@ def _values(what: str, whole: Uniform, a: Named, b: Named) -> list[Change]:
         if not whole.same_shape(value.shape, other.shape):
             found.append(Change(what, f"{value.name} shape", shape_text(value.shape), shape_text(other.shape)))
     found += [Change(what, v.name or "", "", type_text(v)) for key, v in b if key not in here]
-    order = [[key for key, _ in side if key in here and key in there] for side in (a, b)]
+    found += _repeated(what, a, b)
+    both = [{key: v for key, v in side.items() if key in here and key in there} for side in (here, there)]
+    order = [list(side) for side in both]
     if order[0] != order[1]:
-        names = [[v.name or "" for key, v in side if key in here and key in there] for side in (a, b)]
+        names = [[v.name or "" for v in side.values()] for side in both]
         first = next(i for i, (m, n) in enumerate(zip(*order)) if m != n)
         found.append(Change(what, f"order from position {first}", *(", ".join(n[first : first + 5]) for n in names)))
     return found
+
+
+def _repeated(what: str, a: Named, b: Named) -> list[Change]:
+    """A value that is listed more than once, in one graph oftener than in the other."""
+    names = {key: value.name or "" for key, value in (*b, *a)}
+    times = [collections.Counter(key for key, _ in side) for side in (a, b)]
+    return [
+        Change(what, f"{names[key]} is listed", *(f"{count[key]} x" for count in times))
+        for key in times[0] if key in times[1] and times[0][key] != times[1][key]
+    ]  # fmt: skip
 
 
 def _opsets(boundary: Boundary) -> list[Change]:

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.analysis.diff.graphs import FLOAT, chain, model, node, pair, value, weight
 from tests.unit.analysis.diff.variants import renamed, shuffled
 from workbench.analysis.diff import diff
-from workbench.errors import ArgumentError, ModelFileError, WorkbenchError
+from workbench.errors import ArgumentError, ModelFileError, WeightsError, WorkbenchError
 
 
 def test_graphs_without_nodes() -> None:
@@ -163,3 +163,67 @@ def test_results_are_frozen_and_deterministic() -> None:
     assert one == two and one.to_dict() == two.to_dict()
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.labels = ("x", "y")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+def test_a_value_that_is_listed_twice(side: str) -> None:
+    twice = chain("Relu", "Exp")
+    values = getattr(twice.graph, side)
+    values.append(values[0])
+    assert diff(twice, twice).is_empty
+    (change,) = diff(twice, chain("Relu", "Exp")).changes
+    assert (change.what, change.where) == (side[:-1], f"{values[0].name} is listed")
+    assert (change.before, change.after) == ("2 x", "1 x")
+    (change,) = diff(chain("Relu", "Exp"), twice).changes
+    assert (change.before, change.after) == ("1 x", "2 x")
+
+
+@pytest.mark.parametrize("given", [float("nan"), [1.0, float("nan")]])
+def test_an_attribute_that_is_not_a_number_is_itself(given: Any) -> None:
+    def graph(number: Any) -> ir.Model:
+        made = chain("Relu", "Elu", "Exp")
+        made.graph[1].attributes["alpha"] = ir.Attr("alpha", kind, number)
+        return made
+
+    kind = ir.AttributeType.FLOATS if isinstance(given, list) else ir.AttributeType.FLOAT
+    assert diff(graph(given), graph(given)).is_empty
+    other = [1.0, 2.0] if isinstance(given, list) else 2.0
+    assert diff(graph(given), graph(other)).counts["changed"] == 1
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", ""])
+def test_names_that_no_file_has(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelFileError, match="no such file or folder|There is no ONNX file in it either"):
+        diff(name, chain("Relu"))
+
+
+def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "b\udcffd.onnx"
+    try:
+        ir.save(chain("Relu"), path)
+    except (OSError, UnicodeEncodeError):
+        pytest.skip("this file system has no such names")
+    found = diff(path, chain("Exp"))
+    assert found.labels[0] == "b?d"
+    assert "b?d against" in found.save_html(tmp_path / "d.html").read_text("utf-8")
+
+
+def test_weights_whose_data_is_gone_are_named_where_they_have_to_be_read(tmp_path: Path) -> None:
+    x, w = value("x"), weight("w", np.ones((4, 4), np.float32))
+    whole = model([x], [node("MatMul", [x, w]).outputs[0]], [], [w])
+    whole.graph.append(whole.graph.outputs[0].producer())
+    ir.save(whole, tmp_path / "m.onnx", external_data="m.data", size_threshold_bytes=0)
+    (tmp_path / "m.data").unlink()
+    assert diff(tmp_path / "m.onnx", tmp_path / "m.onnx").unread == ("w",)
+    with pytest.raises(WeightsError, match="contents of 'w' cannot be read: .*m.data.*leave out read_weights"):
+        diff(tmp_path / "m.onnx", tmp_path / "m.onnx", read_weights=True)
+
+
+def test_a_damaged_proto_says_what_is_wrong_with_it() -> None:
+    x, w = value("x"), weight("w", np.ones((4, 4), np.float32))
+    last = node("MatMul", [x, w])
+    proto = ir.to_proto(model([x], [last.outputs[0]], [last], [w]))
+    proto.graph.initializer[0].data_type = 99
+    with pytest.raises(ArgumentError, match="a is not a usable ModelProto: .*99"):
+        diff(proto, chain("Relu"))

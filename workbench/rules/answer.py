@@ -1,0 +1,75 @@
+"""Asking a rule about one node: what it answers is looked at before it is done, since rules are written by anybody."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from workbench.errors import WorkbenchError
+from workbench.rules.base import Refusal, Rewrite, Rule, Site
+
+
+def answer(rule: Rule, site: Site) -> Rewrite:
+    """What a rule wants done at a node.
+
+    Raises:
+        Refusal: it leaves the node alone.
+        WorkbenchError: its answer is none, or would break the graph.
+    """
+    with blamed(rule, site.node):
+        change = rule.rewrite(site)
+    if wrong := _wrong(change, site.model.graph):
+        raise WorkbenchError(f"{_where(rule, site.node)} {wrong} Correct its rewrite function.")
+    return change
+
+
+@contextlib.contextmanager
+def blamed(rule: Rule, node: ir.Node) -> Iterator[None]:
+    """An error in a rule's own code stays what it is, and says whose and where it is."""
+    try:
+        yield
+    except Refusal:
+        raise
+    except Exception as error:
+        error.add_note(f"{_where(rule, node)} raised this. To leave a node alone, a rewrite raises Refusal.")
+        raise
+
+
+def sort(graph: ir.Graph, rule: Rule) -> None:
+    """Put the graph in order again.
+
+    Raises:
+        WorkbenchError: the rule has made a node that needs its own result.
+    """
+    try:
+        graph.sort()
+    except ValueError as error:
+        raise WorkbenchError(
+            f"Rule {rule.name!r} made a cycle: a new node needs the result of what it stands for. New nodes read the "
+            "inputs of what they replace. Correct its rewrite function."
+        ) from error
+
+
+def _where(rule: Rule, node: ir.Node) -> str:
+    return f"Rule {rule.name!r} at node {node.name!r} ({node.op_type})"
+
+
+def _wrong(change: object, graph: ir.Graph) -> str:
+    if not isinstance(change, Rewrite):
+        return f"answered {type(change).__name__}; a rewrite returns a Rewrite, or raises Refusal."
+    for node in change.nodes:
+        if node.graph is not None:
+            return f"gives {node.name!r} ({node.op_type}) as new, which is in a graph already; give a node of its own."
+    for old, new in change.replace.items():
+        if not _is_made(new, change, graph):
+            return f"puts {new.name!r} in the place of {old.name!r}, and nothing makes it."
+    return ""
+
+
+def _is_made(value: ir.Value, change: Rewrite, graph: ir.Graph) -> bool:
+    maker = value.producer()
+    if maker is None:
+        return value.is_graph_input() or value.is_initializer()
+    return maker.graph is graph or any(maker is node for node in change.nodes)
