@@ -67,9 +67,9 @@ class Pipeline:
         return dataclasses.replace(self.choices, overwrite=True) if again else self.choices
 
     def _picture(self, step: Step) -> StepState:
-        record = self._records.get(step.name)
-        made = record.made if record else None
         state = self._is(step)
+        record = self._records.get(step.name) if state != "running" else None
+        made = record.made if record else None
         return StepState(
             name=step.name,
             title=step.title,
