@@ -161,7 +161,7 @@ def test_a_failure_is_a_text_with_its_hint(lab: Lab, theme: str) -> None:
     keep(lab.page, f"stepper-{theme}-10-failed")
     view(lab).get_by_label("Cache length").fill("")
     view(lab).get_by_label("Cache length").press("Enter")
-    wait_for(lab, "Generic graph", "not run")
+    wait_for(lab, "Generic graph", "done")
     view(lab).get_by_role("button", name="Run all").click()
     wait_for(lab, TITLES[-1] if HERE else "Checked", "done")
 
