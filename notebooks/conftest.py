@@ -1,8 +1,11 @@
-"""Which notebooks can be run here: one of them compares with other builders, which are an extra of their own."""
+"""Which notebooks can be run here: some need a client or other builders, which are extras of their own."""
 
 from __future__ import annotations
 
 import importlib.util
 
-PEERS = ("mobius", "onnxruntime_genai", "torch")
-collect_ignore = [] if all(map(importlib.util.find_spec, PEERS)) else ["08_compare_two_builders.ipynb"]
+NEEDS = {
+    "06_export_step_by_step.ipynb": ("onnxruntime_genai",),
+    "08_compare_two_builders.ipynb": ("mobius", "onnxruntime_genai", "torch"),
+}
+collect_ignore = [name for name, modules in NEEDS.items() if not all(map(importlib.util.find_spec, modules))]

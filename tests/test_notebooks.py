@@ -27,9 +27,12 @@ UNCOMPARED = re.compile(r"NBVAL_IGNORE_OUTPUT|NBVAL_SKIP")
 # In teaching order.
 LESSONS = [
     "00_tour.ipynb", "01_one_model_side_by_side.ipynb", "02_why_a_fusion_did_not_fire.ipynb",
-    "03_write_a_rewrite_rule.ipynb", "08_compare_two_builders.ipynb",
+    "03_write_a_rewrite_rule.ipynb", "06_export_step_by_step.ipynb", "08_compare_two_builders.ipynb",
 ]  # fmt: skip
-PEERS = {"08_compare_two_builders.ipynb": ("mobius", "onnxruntime_genai", "torch")}
+NEEDS = {
+    "06_export_step_by_step.ipynb": ("onnxruntime_genai",),
+    "08_compare_two_builders.ipynb": ("mobius", "onnxruntime_genai", "torch"),
+}
 # Of the code cells, at least so many have an output that nbval compares.
 COMPARED = 0.6
 ABSOLUTE = re.compile(r"(?<![\w.:/<-])/(?:tmp|root|home|Users|work|opt|usr|var)/[\w.-]+|\b[A-Z]:\\[\w\\]")
@@ -134,8 +137,8 @@ def test_notebook_is_fit_to_commit(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.weights
 def test_a_tampered_count_fails(path: Path, tmp_path: Path) -> None:
-    if absent := [name for name in PEERS.get(path.name, ()) if importlib.util.find_spec(name) is None]:
-        pytest.skip(f"{', '.join(absent)} not installed: pip install -e '.[peers]'")
+    if absent := [name for name in NEEDS.get(path.name, ()) if importlib.util.find_spec(name) is None]:
+        pytest.skip(f"{', '.join(absent)} not installed: pip install -e '.[genai,peers]'")
     notebook = read(path)
     cell = tamper(notebook)
     copy = tmp_path / path.name

@@ -11,6 +11,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from workbench.config.abandoned import lock, remove_abandoned
+
 CACHE_VARIABLE = "EP_WORKBENCH_CACHE"
 """Environment variable that names another cache folder."""
 
@@ -84,14 +86,33 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """A new empty folder beside ``path``; removed with what it holds unless it has been renamed."""
+    """A new empty folder beside ``path``; removed with what it holds unless it has been renamed.
+
+    What killed writers of the same ``path`` left there is removed first.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_name(path)
+    remove_abandoned(path)
+    temporary, handle = _locked_folder(path)
     try:
-        temporary.mkdir()
         yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked_folder(path: Path) -> tuple[Path, int | None]:
+    """A new folder that is known to be ours; one that somebody removed before it was locked is made again."""
+    while True:
+        temporary = temporary_name(path)
+        temporary.mkdir()
+        try:
+            return temporary, lock(temporary)
+        except (BlockingIOError, FileNotFoundError):
+            continue
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.steps.choices import Choices
 
-_WIDTH = 84
+_WIDTH = 60
 _DEFAULTS = Choices()
 
 
@@ -58,7 +58,8 @@ def _checked(c: Choices) -> str:
             _build(c),
             _export(c),
             f"print(lint({c.folder!r}))",
-            f"(reference,) = {reference}.generic.values()",
+            f"plain = {reference}",
+            "(reference,) = plain.generic.values()",
             f"comparison = Comparison({sides}, reference, package.name)",
             f"print(comparison.parity({c.prompt!r}))",
         ],

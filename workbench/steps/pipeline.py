@@ -42,6 +42,7 @@ class Pipeline:
         self.choices = choices or Choices()
         self._changed = changed
         self._records: dict[str, _Record] = {}
+        self._failures: dict[str, _Record] = {}
         self._running = ""
         self._serial = 0
         self._written: set[str] = set()
@@ -67,31 +68,32 @@ class Pipeline:
         return dataclasses.replace(self.choices, overwrite=True) if again else self.choices
 
     def _picture(self, step: Step) -> StepState:
-        record = self._records.get(step.name)
-        made = record.made if record else None
         state = self._is(step)
+        kept = self._failures if state == "failed" else self._records
+        record = kept.get(step.name) if state != "running" else None
+        made = record.made if record else None
         return StepState(
             name=step.name,
             title=step.title,
             does=step.does,
             state=state,
-            seconds=record.seconds if record and state != "not run" else None,
+            seconds=record.seconds if record else None,
             size=made.size if made else "",
             reports=made.reports if made else (),
-            problem=record.problem if record and state == "failed" else "",
+            problem=record.problem if record else "",
             code=self.code(step.name),
         )
 
     def _is(self, step: Step) -> State:
         if self._running == step.name:
             return "running"
+        key, ready = self._key(step), self._ready(step)
+        if ready and step.name in self._failures and self._failures[step.name].key == key:
+            return "failed"
         record = self._records.get(step.name)
         if record is None:
             return "not run"
-        fresh = record.key == self._key(step) and self._ready(step)
-        if record.made is None:
-            return "failed" if fresh else "not run"
-        return "done" if fresh else "stale"
+        return "done" if ready and record.key == key else "stale"
 
     def _ready(self, step: Step) -> bool:
         """Whether the step before is done."""
@@ -155,8 +157,14 @@ class Pipeline:
         return made is not None
 
     def _keep(self, step: Step, key: tuple[Any, ...], seconds: float, made: Made | None, problem: str) -> None:
+        """A failure does not displace what was made before: with the choices of then that is still good."""
         self._serial += 1
-        self._records[step.name] = _Record(key, self._serial, seconds, made, problem)
+        record = _Record(key, self._serial, seconds, made, problem)
+        if made is None:
+            self._failures[step.name] = record
+        else:
+            self._records[step.name] = record
+            self._failures.pop(step.name, None)
         if step.name == "package" and made is not None:
             self._written.add(self.choices.folder)
 

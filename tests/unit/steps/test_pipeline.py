@@ -128,6 +128,25 @@ def test_a_failure_is_a_text_with_the_hint_and_ends_the_run(pipeline: Pipeline) 
     assert pipeline.run("ep").state().done == 4
 
 
+def test_a_failure_does_not_displace_what_was_made_before(pipeline: Pipeline) -> None:
+    made = pipeline.run(BEFORE_CLIENT).product("ep")
+    pipeline.choose(cache_length=999).run(BEFORE_CLIENT)
+    assert states(pipeline)["generic"] == "failed" and states(pipeline)["ep"] == "stale"
+    pipeline.choose(cache_length=None)
+    assert pipeline.state().done == 6 and pipeline.product("ep") is made
+    pipeline.choose(cache_length=999)
+    assert states(pipeline)["generic"] == "failed", "the same choice fails in the same way"
+
+
+def test_a_step_that_was_done_and_fails_now_is_failed(pipeline: Pipeline, tmp_path: Path) -> None:
+    pipeline.run(BEFORE_CLIENT)
+    (tmp_path / "x" / "mine.txt").write_text("mine")
+    pipeline.run(BEFORE_CLIENT, again_from="package")
+    assert states(pipeline)["package"] == "failed" and states(pipeline)["checked"] == "stale"
+    (tmp_path / "x" / "mine.txt").unlink()
+    assert pipeline.run(BEFORE_CLIENT).state().done == 6
+
+
 def test_a_folder_in_the_way_is_left_alone_and_said(pipeline: Pipeline, tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "mine.txt").write_text("mine")

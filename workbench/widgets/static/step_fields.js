@@ -30,7 +30,9 @@ function control(name, field, options, changed) {
     : h("input", { type: field.kind || "text", min: field.kind === "number" ? 1 : undefined, step: field.kind === "number" ? 1 : undefined,
       placeholder: field.empty, spellcheck: "false", autocomplete: "off", ...OWN_KEYS });
   made.name = name;
-  made.addEventListener("change", () => changed(name, entered(name, made)));
+  const enter = () => changed(name, entered(name, made));
+  made.addEventListener("change", enter);
+  made.addEventListener("keydown", (event) => { if (event.key === "Enter" && made.type !== "checkbox") enter(); });
   return made;
 }
 

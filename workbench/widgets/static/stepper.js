@@ -31,12 +31,13 @@ function stepButton(step, chosen, open) {
   h("span", { class: "wb-quiet wb-stage-size" }, step.size ? shorten(step.size, 40) : "–")));
 }
 
-function stepReports(step, answer) {
+// A line of each report where the kernel shows the whole below, else all of it.
+function stepReports(step, answer, alive) {
   if (step.state === "failed") return [h("div", { class: "wb-problem", role: "alert" }, h("strong", {}, "✗ Failed. "), step.problem)];
   const old = step.state === "stale" ? [h("p", { class: "wb-quiet" }, "~ Stale: made before a choice or an earlier step changed.")] : [];
   if (step.state === "running" && answer) return [h("pre", { class: "wb-says" }, answer)];
   if (!step.reports.length) return [h("p", { class: "wb-quiet" }, step.state === "running" ? "Running …" : "Not run yet.")];
-  return [...old, h("pre", { class: "wb-says", tabindex: 0, "aria-label": "Report" }, step.reports.join("\n"))];
+  return [...old, h("pre", { class: "wb-says", tabindex: 0, "aria-label": "Report" }, step.reports.map((text) => (alive ? text.split("\n")[0] : text)).join("\n"))];
 }
 
 function stepperRender({ model, el }) {
@@ -52,7 +53,9 @@ function stepperRender({ model, el }) {
   const one = button("Run this step", "step", "What is missing before it, and this step again");
   const from = button("Run from here", "from", "This step again and all after it");
   const copy = h("button", { type: "button", onclick: async () => { said.textContent = await copyText(code); } }, "Copy Python");
-  const fields = choiceFields((name, value) => tell(model, "choices", { ...model.get("choices"), [name]: value }));
+  const fields = choiceFields((name, value) => {
+    if (model.get("choices")[name] !== value) tell(model, "choices", { ...model.get("choices"), [name]: value });
+  });
   const current = () => model.get("_facts").steps.find((step) => step.name === model.get("step"));
   const open = (name) => tell(model, "step", name);
 
@@ -68,7 +71,7 @@ function stepperRender({ model, el }) {
     parts.heading.textContent = step.title;
     parts.does.textContent = step.does;
     parts.count.textContent = `${facts.done} of ${plural(facts.steps.length, "step")} done`;
-    parts.reports.replaceChildren(...stepReports(step, model.get("answer")));
+    parts.reports.replaceChildren(...stepReports(step, model.get("answer"), model.get("alive")));
     if (code.textContent !== step.code) code.textContent = step.code;
     settle();
   }
@@ -101,7 +104,7 @@ function stepperRender({ model, el }) {
   life.on("choices", settle);
   life.on("busy", settle);
   life.on("alive", settle);
-  life.on("answer", () => parts.reports.replaceChildren(...stepReports(current(), model.get("answer"))));
+  life.on("answer", () => parts.reports.replaceChildren(...stepReports(current(), model.get("answer"), model.get("alive"))));
   life.on("said", () => { said.textContent = model.get("said"); });
   said.textContent = model.get("said");
   draw();
