@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 _LEFT = ' style="text-align:left"'
 _RIGHT = ' style="text-align:right"'
-_BREAK = re.compile(r"(?<=\w[/._])(?=\w)")
+_BREAK = re.compile(r"(?<=\w[/.])(?=\w)")
 
 
 def escape(value: object) -> str:
