@@ -177,6 +177,15 @@ def test_faces_without_a_kernel(made: Comparison) -> None:
     assert bundle["text/plain"] == repr(made.summary()) == repr(view)
 
 
+def test_a_page_without_a_kernel_promises_nothing_behind_a_cell(made: Comparison) -> None:
+    def promised(facts: Any) -> set[str]:
+        return {cell["opens"] for line in facts["rows"] for cell in line["cells"]}
+
+    table = made.widget().view
+    assert "the operators" in promised(table._facts) and promised(table.state()["_facts"]) == {""}
+    assert table.state()["_facts"]["rows"][0]["cells"][0]["text"] == table._facts["rows"][0]["cells"][0]["text"]
+
+
 # --- EpMatrix ---------------------------------------------------------------------------------------------------------
 def test_the_matrix_as_facts(made: Comparison) -> None:
     view = EpMatrix(made)

@@ -5,10 +5,12 @@ here.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 
 _LEFT = ' style="text-align:left"'
 _RIGHT = ' style="text-align:right"'
+_BREAK = re.compile(r"(?<=\w[/.])(?=\w)")
 
 
 def escape(value: object) -> str:
@@ -21,17 +23,19 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
-def _cell(tag: str, value: object) -> str:
+def _cell(tag: str, value: object, wrap: bool = False) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    text = f"{value:,}" if isinstance(value, int) and number else value
-    return f"<{tag}{_RIGHT if number else _LEFT}>{escape(text)}</{tag}>"
+    text = escape(f"{value:,}" if isinstance(value, int) and number else value)
+    return f"<{tag}{_RIGHT if number else _LEFT}>{_BREAK.sub(r'<wbr>', text) if wrap else text}</{tag}>"
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "Nothing to show.") -> str:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "Nothing to show.", *, wrap: bool = False
+) -> str:
     """An HTML table without scripts, styles or classes that a static viewer could strip away; ``empty`` if
-    no rows.
+    no rows. ``wrap`` lets long dotted or slashed names go on in the next line.
     """
-    body = ["<tr>" + "".join(_cell("td", value) for value in row) + "</tr>" for row in rows]
+    body = ["<tr>" + "".join(_cell("td", value, wrap) for value in row) + "</tr>" for row in rows]
     if not body:
         return f"<p><em>{escape(empty)}</em></p>"
     head = "".join(f"<th{_LEFT}>{escape(column)}</th>" for column in columns)

@@ -24,7 +24,9 @@ def save_html(diff: GraphDiff, path: str | os.PathLike[str]) -> Path:
 def to_html(diff: GraphDiff) -> str:
     """The document that :func:`save_html` writes."""
     frame = diff.to_frame()
-    rows = table(list(frame.columns), frame.to_numpy().tolist(), empty="Every node is in both graphs and the same.")
+    frame = frame.loc[:, (frame != "").any()]  # no column of nothing: pages are narrow
+    empty = "Every node is in both graphs and the same."
+    rows = table(list(frame.columns), frame.to_numpy().tolist(), empty, wrap=True)
     sections = [
         *Report("", ("Graph", GraphDiffView(diff))).sections(),
         ("Summary", wide(diff.summary()._repr_html_())),

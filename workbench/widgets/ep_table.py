@@ -46,6 +46,14 @@ class EpTable(View):
             ],
         }
 
+    def state(self) -> dict[str, Any]:
+        """Without a kernel a cell tells what is known and opens nothing, and does not promise to."""
+        shown = super().state()
+        rows = [
+            {**line, "cells": [{**cell, "opens": ""} for cell in line["cells"]]} for line in shown["_facts"]["rows"]
+        ]
+        return shown | {"_facts": {**shown["_facts"], "rows": rows}}
+
     def show(self, result: EpSummary) -> None:
         """Show another summary; the same cell stays chosen."""
         self._result = result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,14 @@ def test_a_page_that_needs_nothing(found: GraphDiff, tmp_path: Path) -> None:
     text = found.save_html(tmp_path / "diff.html").read_text("utf-8")
     assert "fuse/skip_rms_norm" in text and "generic against dml" in text
     assert "http:" not in text.replace("http://www.w3.org", "") and "https:" not in text and "src=" not in text
+
+
+def test_the_page_has_no_empty_columns_and_breaks_long_names(found: GraphDiff, tmp_path: Path) -> None:
+    nodes = found.save_html(tmp_path / "diff.html").read_text("utf-8").split('<section id="nodes">')[1]
+    columns = re.findall(r"<th[^>]*>(\w+)</th>", nodes)
+    frame = found.to_frame()
+    assert columns == [name for name in frame.columns if (frame[name] != "").any()]
+    name = next(node for node in frame["node"] if "/" in node)
+    assert name not in nodes and name in nodes.replace("<wbr>", "")
+    plain = diff(chain("Relu", "Exp"), chain("Relu")).save_html(tmp_path / "plain.html").read_text("utf-8")
+    assert "<th" in plain.split('<section id="nodes">')[1] and ">graph</th>" not in plain
