@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         WeightsError,
         WorkbenchError,
     )  # fmt: skip
+    from workbench.explain import explain, why_not
     from workbench.export import export, lint
     from workbench.optimize import Optimized, optimize
     from workbench.package import Package, load
@@ -72,8 +73,10 @@ _PLACES = {
     "run": "runtime.generate",
     # look
     "diff": "analysis.diff",
+    "explain": "explain",
     "histogram": "analysis.histogram",
     "open_in_netron": "widgets.netron",
+    "why_not": "explain",
     "ComparePanel": "widgets.panel",
     "Report": "widgets.report",
     # results
@@ -127,7 +130,7 @@ __all__ = [
     "build", "build_from_module", "compare", "load", "optimize",
     "export", "lint",
     "run", "generate", "chat",
-    "diff", "histogram", "open_in_netron", "ComparePanel", "Report",
+    "diff", "explain", "histogram", "why_not", "open_in_netron", "ComparePanel", "Report",
     "Comparison", "EpSummary", "FusionTable", "GraphDiff", "MissTable", "OpHistogram", "OpTable",
     "OptimizationReport", "Optimized", "Package",
     "ParityReport", "Recording", "RuleMatrix", "RuleReport", "Miss",

@@ -99,7 +99,8 @@ def optimize(
     found = parse_dtype(dtype) if dtype is not None else compute_dtype(graph) or ep.default_dtype
     if role not in list(Role):
         raise unknown("role", role, [str(r) for r in Role])
-    made = run_plan(graph, plan(ep, found, Role(role), _rules(rules)), ep, record=record, stop_after=_stage(stop_after))
+    steps = plan(ep, found, Role(role), given_rules(rules))
+    made = run_plan(graph, steps, ep, record=record, stop_after=_stage(stop_after))
     if strict:
         check(made.report)
     if verbose:
@@ -114,7 +115,12 @@ def _stage(word: str | None) -> Stage:
     return Stage.FOLD if word is None else stages[word]
 
 
-def _rules(given: Sequence[Rule] | None) -> tuple[Rule, ...]:
+def given_rules(given: Sequence[Rule] | None) -> tuple[Rule, ...]:
+    """The rules that an argument names; None: the built-in ones.
+
+    Raises:
+        ArgumentError: something else than rules, or two of one name.
+    """
     if given is None:
         return RULES
     if isinstance(given, Rule) or not isinstance(given, Iterable):
