@@ -21,7 +21,7 @@ from workbench.analysis.check_report import Action, CheckReport, Finding, Kind, 
 from workbench.analysis.scopes import scope_of
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.ep.kernel_table import KernelTable
-from workbench.errors import UnsupportedError
+from workbench.errors import UnsupportedError, some
 from workbench.optimize import as_model, compute_dtype
 from workbench.passes.cleanup import in_order
 from workbench.passes.legality import boundary, problem_of
@@ -175,10 +175,11 @@ class _Checker:
         softer = code in ("legality.no-kernel", "legality.unknown-kernel") and self.ep.falls_back
         fact = self.ep.kernels.get(seen.use)
         where = f" ({fact.confidence} {fact.checked}: {fact.source})" if fact is not None else ""
-        kind: Kind = {
+        kinds: dict[str, Kind] = {
             "legality.domain": "domain", "legality.forbidden": "forbidden", "legality.feature": "feature",
             "legality.unknown-kernel": "kernel", "legality.no-kernel": "type" if self._has_some(seen) else "kernel",
-        }[code]  # type: ignore[assignment]  # fmt: skip
+        }  # fmt: skip
+        kind = kinds[code]
         if kind == "forbidden" and seen.use in CONTROL_FLOW:
             kind = "control flow"
         if kind == "feature" and {u.feature for u in uses(seen.node)} - {""} == {"three_axes"}:
@@ -252,7 +253,7 @@ class _Checker:
             version = f" of version {seen.schema.since}" if table.kernels.get(seen.use) else ""
             return f"{provider} registers no kernel of {seen.use}{version}"
         wrong = [
-            f"{name} = {seen.given[name]} (takes {', '.join(sorted(allowed)[:6])})"
+            f"{name} = {seen.given[name]} (takes {some(sorted(allowed), 8)})"
             for name in sorted(table.parameters(seen.use)) if name in seen.given
             if seen.given[name] not in (allowed := table.types_of(seen.use, seen.schema.since, name)) and allowed
         ]  # fmt: skip

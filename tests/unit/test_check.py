@@ -92,7 +92,7 @@ PLANTED = {
                      "control flow", "falls back to cpu"),
     "a type": ("cpu", "(bfloat16[8, 8] x) => (bfloat16[8, 8] y) { y = MatMul (x, x) }", "type", "refuses"),
     "a half type": ("cpu", "(float16[8, 8] x) => (float16[8, 8] y) { y = MatMul (x, x) }", "type", "inserts casts"),
-    "an integer type": ("cpu", "(uint16[8] x) => (uint16[8] y) { y = Add (x, x) }", "type", "refuses"),
+    "an integer type": ("cpu", "(uint32[8] x) => (uint32[1] y) { y = ReduceSum (x) }", "type", "refuses"),
     "no kernel at all": ("cuda", "(float[8] x) => (float[8] y) { y = Mish (x) }", "kernel", "falls back to cpu"),
     "a kernel of the other provider": ("webgpu", "(float[8] x) => (float[8] y) { y = com.microsoft.Thing (x) }",
                                        "kernel", "refuses"),
@@ -265,3 +265,28 @@ def test_numbers_agree_with_a_run() -> None:
     """A graph of which the report says that all is native has no Cast of ONNX Runtime's own."""
     made = optimize(llama(), execution_provider="cpu").model
     assert check(made, "cpu").counts() == {"runs it": check(made, "cpu").nodes}
+
+
+def test_a_plugin_provider_is_read_live_once_it_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Def:
+        op_name, domain, version_range, provider = "MatMul", "", (13, 100), "WebGpuExecutionProvider"
+        type_constraints = {"T": ["tensor(float)", "tensor(float16)"]}
+
+    class State:
+        registered = False
+
+        def get_all_opkernel_def(self) -> list[Def]:
+            return []
+
+        def get_registered_ep_kernel_defs(self, name: str) -> list[Def]:
+            if not self.registered:
+                raise RuntimeError("No devices found")
+            return [Def()]
+
+    state = State()
+    monkeypatch.setattr(kernels, "_state", lambda: (state, "1.32.0"))
+    assert kernels.live("WebGpuExecutionProvider") is None
+    state.registered = True
+    table = kernels.live("WebGpuExecutionProvider")
+    assert table is not None and "plugin provider" in table.source and table.size == 1
+    assert table.find(OpId("MatMul"), 13, {"T": "float16"}) and not table.find(OpId("MatMul"), 13, {"T": "bfloat16"})

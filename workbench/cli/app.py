@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from workbench.cli.check import SCHEMA as CHECK_SCHEMA
+from workbench.cli.check import check, kernels_app
 from workbench.cli.diff import SCHEMA as DIFF_SCHEMA
 from workbench.cli.diff import diff
 from workbench.cli.doctor import SCHEMA as DOCTOR_SCHEMA
@@ -204,6 +206,8 @@ def _write(path: Path, text: str) -> None:
 
 
 app.command(epilog=DIFF_SCHEMA)(diff)
+app.command(epilog=CHECK_SCHEMA)(check)
+app.add_typer(kernels_app, name="kernels")
 
 
 @app.command(epilog="JSON: a list of {model_type, task, roles, proven: yes|stale|no, max_abs_diff, versions}.")

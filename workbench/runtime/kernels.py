@@ -137,7 +137,7 @@ def _has_body(use: OpId, opset: int) -> bool:
     import onnx
 
     try:
-        found = onnx.defs.get_schema(use.op_type, opset, use.domain)
+        found: Any = onnx.defs.get_schema(use.op_type, opset, use.domain)
     except onnx.defs.SchemaError:
         return False
     return bool(found.has_function or found.has_context_dependent_function)
