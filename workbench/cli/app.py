@@ -9,6 +9,8 @@ import typer
 
 from workbench.cli.check import SCHEMA as CHECK_SCHEMA
 from workbench.cli.check import check, kernels_app
+from workbench.cli.coverage import SCHEMA as COVERAGE_SCHEMA
+from workbench.cli.coverage import coverage
 from workbench.cli.diff import SCHEMA as DIFF_SCHEMA
 from workbench.cli.diff import diff
 from workbench.cli.doctor import SCHEMA as DOCTOR_SCHEMA
@@ -207,6 +209,7 @@ def _write(path: Path, text: str) -> None:
 
 app.command(epilog=DIFF_SCHEMA)(diff)
 app.command(epilog=CHECK_SCHEMA)(check)
+app.command(epilog=COVERAGE_SCHEMA)(coverage)
 app.add_typer(kernels_app, name="kernels")
 
 
