@@ -119,7 +119,7 @@ def _problem(
         two = after[name]
         if one.shape != two.shape:
             return f"{name} is of shape {two.shape}, not {one.shape}"
-        distance = np.abs(one - two).max() / max(1.0, float(np.abs(one).max()))
+        distance = np.abs(one.astype(np.float64) - two).max() / max(1.0, float(np.abs(one).max()))
         if not distance <= LIMIT:
             return f"{name} differs by {distance:.2e}"
     return ""

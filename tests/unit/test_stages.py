@@ -167,3 +167,13 @@ def test_an_interrupt_is_no_bug_of_a_rule() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         optimize(llama(), execution_provider="cpu", rules=(*RULES, bad(stop)))
+
+
+def test_a_refused_rewrite_leaves_no_reader_behind() -> None:
+    """What a rule had made before it refused would else read the mask for ever, and no input would be unused."""
+    capped = llama(config(attn_logit_softcapping=2.0))
+    made = optimize(capped, execution_provider="webgpu", stop_after="fuse")
+    assert [rule.rule for rule in made.report.rules if rule.misses] == ["fuse/gqa"]
+    graph = made.model.graph
+    values = [*graph.inputs, *graph.initializers.values(), *(v for node in graph for v in node.outputs)]
+    assert [value.name for value in values if any(use.node.graph is None for use in value.uses())] == []

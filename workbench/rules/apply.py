@@ -54,6 +54,8 @@ def apply(model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None) -
                 continue
             place = node.name or ""
             partial += _ask(model, node, step, plan, watch, misses)
+        if misses:
+            _let_go(model.graph)
         applied = len(anchors) - len(misses)
         if applied:
             model.graph.sort()  # a rewrite may replace a value that was made before its anchor (the sum of a skip norm)
@@ -92,6 +94,14 @@ def _ask(model: ir.Model, node: ir.Node, step: Step, plan: Plan, watch: Watch | 
             watch.refused(rule, miss, None)
         watch.rewrote(rule, anchor, removed, change)
     return left
+
+
+def _let_go(graph: ir.Graph) -> None:
+    """Take back what refused rewrites had made: a node that stands nowhere still counts as a reader of its inputs."""
+    made = (value for node in graph for value in node.outputs)
+    for value in (*graph.inputs, *graph.initializers.values(), *made):
+        for use in [use for use in value.uses() if use.node.graph is None]:
+            use.node.replace_input_with(use.idx, None)
 
 
 def _miss(rule: Rule, node: ir.Node, refusal: Refusal) -> Miss:
