@@ -14,7 +14,7 @@ PACKAGE = "workbench"
 
 LAYERS = (
     "errors", "types", "ep", "config", "functions", "components", "models", "tasks", "weights", "rules",
-    "passes", "package", "analysis", "runtime", "optimize", "recipe", "build", "support", "zoo",
+    "passes", "package", "analysis", "runtime", "optimize", "explain", "check", "recipe", "build", "support", "zoo",
     "sources", "export", "metadata",
     "parity", "compare", "steps", "viz", "widgets", "sweep", "cli",
 )  # fmt: skip

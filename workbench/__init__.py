@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.analysis.rule_matrix import RuleMatrix
     from workbench.analysis.tables import FusionTable, OpTable
     from workbench.build import build, build_from_module
+    from workbench.check import check
     from workbench.compare import Comparison, compare
     from workbench.components.decoder import CausalLM
     from workbench.config.model_config import ModelConfig, RopeConfig
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         WeightsError,
         WorkbenchError,
     )  # fmt: skip
+    from workbench.explain import explain, why_not
     from workbench.export import export, lint
     from workbench.optimize import Optimized, optimize
     from workbench.package import Package, load
@@ -71,9 +73,12 @@ _PLACES = {
     "generate": "runtime.generate",
     "run": "runtime.generate",
     # look
+    "check": "check",
     "diff": "analysis.diff",
+    "explain": "explain",
     "histogram": "analysis.histogram",
     "open_in_netron": "widgets.netron",
+    "why_not": "explain",
     "ComparePanel": "widgets.panel",
     "Report": "widgets.report",
     # results
@@ -127,7 +132,7 @@ __all__ = [
     "build", "build_from_module", "compare", "load", "optimize",
     "export", "lint",
     "run", "generate", "chat",
-    "diff", "histogram", "open_in_netron", "ComparePanel", "Report",
+    "check", "diff", "explain", "histogram", "why_not", "open_in_netron", "ComparePanel", "Report",
     "Comparison", "EpSummary", "FusionTable", "GraphDiff", "MissTable", "OpHistogram", "OpTable",
     "OptimizationReport", "Optimized", "Package",
     "ParityReport", "Recording", "RuleMatrix", "RuleReport", "Miss",

@@ -71,7 +71,7 @@ class SaveError(WorkbenchError, OSError):
 
 
 class FusionError(WorkbenchError):
-    """A planned rule recognised none of its candidates on a graph of our own making: our bug, loudly."""
+    """A planned rule raised, or recognised none of its candidates on a graph of our own making: a bug, loudly."""
 
 
 class LegalityError(WorkbenchError):

@@ -8,7 +8,7 @@ import dataclasses
 import gc
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,10 @@ from workbench.passes.fold import fold
 from workbench.passes.legality import legality
 from workbench.passes.wellformed import check_values
 from workbench.rules import RULES
-from workbench.rules.apply import apply
+from workbench.rules.apply import RuleRaised, apply
 from workbench.rules.base import Rule
 from workbench.rules.plan import Plan, plan
-from workbench.rules.recorder import Recorder, quiet
+from workbench.rules.recorder import Recorder, Watch, quiet
 from workbench.rules.recording import Recording
 from workbench.rules.report import OptimizationReport, RuleReport
 from workbench.types import Padding, Role, Stage, dtype_word, parse_dtype
@@ -72,6 +72,7 @@ def optimize(
     strict: bool = False,
     verbose: bool = False,
     record: bool = False,
+    stop_after: str | None = None,
 ) -> Optimized:
     """Turn any ONNX graph into an execution provider's graph. The model given is left as it is.
 
@@ -79,10 +80,14 @@ def optimize(
     types. Misses and what the provider cannot run become diagnostics of the report; ``strict`` raises for them.
     ``rules`` is what the plan is made from, in order within a stage: ``(*RULES, MINE)`` of ``workbench.rules`` adds one
     of your own. ``verbose`` prints the report to stderr. ``record`` keeps every rewrite and pass in the result's
-    ``recording``.
+    ``recording``. ``stop_after`` ends the pipeline after ``cleanup``, ``fuse``, ``lower`` or ``fold``, for a look at
+    the graph in between; before ``fold`` nothing is checked against what the provider runs.
+
+    A rule that raises anything but a refusal leaves nothing behind: the graph is as if it had not been planned, and a
+    diagnostic says what it raised.
 
     Raises:
-        UnknownNameError: unknown execution provider, dtype or role.
+        UnknownNameError: unknown execution provider, dtype, role or stage.
         UnsupportedError: the provider does not compute in this dtype.
         ArgumentError: ``rules`` holds something else, or two rules of one name.
         ModelFileError: a path that holds no readable model, or a graph with a cycle or with readers of nothing.
@@ -94,7 +99,8 @@ def optimize(
     found = parse_dtype(dtype) if dtype is not None else compute_dtype(graph) or ep.default_dtype
     if role not in list(Role):
         raise unknown("role", role, [str(r) for r in Role])
-    made = run_plan(graph, plan(ep, found, Role(role), _rules(rules)), ep, record=record)
+    steps = plan(ep, found, Role(role), given_rules(rules))
+    made = run_plan(graph, steps, ep, record=record, stop_after=_stage(stop_after))
     if strict:
         check(made.report)
     if verbose:
@@ -102,7 +108,19 @@ def optimize(
     return made
 
 
-def _rules(given: Sequence[Rule] | None) -> tuple[Rule, ...]:
+def _stage(word: str | None) -> Stage:
+    stages = {stage.name.lower(): stage for stage in Stage}
+    if word is not None and word not in stages:
+        raise unknown("stage", word, stages)
+    return Stage.FOLD if word is None else stages[word]
+
+
+def given_rules(given: Sequence[Rule] | None) -> tuple[Rule, ...]:
+    """The rules that an argument names; None: the built-in ones.
+
+    Raises:
+        ArgumentError: something else than rules, or two of one name.
+    """
     if given is None:
         return RULES
     if isinstance(given, Rule) or not isinstance(given, Iterable):
@@ -166,55 +184,104 @@ def collector_paused() -> Iterator[None]:
 
 @collector_paused()
 def run_plan(
-    model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused_inputs: bool = False, record: bool = False
+    model: ir.Model,
+    steps: Plan,
+    ep: ExecutionProvider,
+    *,
+    drop_unused_inputs: bool = False,
+    record: bool = False,
+    stop_after: Stage = Stage.FOLD,
+    watch: Callable[[ir.Model], Watch] | None = None,
 ) -> Optimized:
-    """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only."""
-    seconds: dict[str, float] = {}
-    with _timed(seconds, "clone"), in_order(model) as diagnostics:
-        clone = model.clone()
-    before = len(clone.graph)
-    recorder = Recorder(clone) if record else None
-    tell = recorder.passed if recorder is not None else quiet
-    with _timed(seconds, "cleanup"):
-        diagnostics += cleanup(clone, tell=tell)
-    with _timed(seconds, "rules"):
-        rules = _apply_all(clone, steps, recorder)
-    if recorder is not None:
-        recorder.begin()
-    with _timed(seconds, "fold"):
-        fold(clone, inline=steps.inline, tell=tell)
-    dropped = _drop_unused_inputs(clone) if drop_unused_inputs else ()
-    with _timed(seconds, "legality"):
-        diagnostics += legality(clone, ep)
-    report = OptimizationReport(
-        execution_provider=ep.name,
-        dtype=dtype_word(steps.dtype),
-        role=str(steps.role),
-        planned=tuple((str(step), step.because) for step in steps.steps),
-        skipped=steps.skipped,
-        rules=rules,
-        diagnostics=diagnostics + _unmatched(rules),
-        dropped_inputs=dropped,
-        nodes_before=before,
-        nodes_after=len(clone.graph),
-        seconds=seconds,
+    """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only.
+
+    ``watch`` makes, for the clone that is worked on, somebody else to be told than a recorder. Where a rule raises,
+    all is done once more without it: nothing else can give back a graph that was half changed.
+    """
+    failed: tuple[Diagnostic, ...] = ()
+    while True:
+        run = _Run(steps, ep, drop_unused_inputs, stop_after, Recorder if record else watch)
+        try:
+            return run.on(model, failed)
+        except RuleRaised as raised:
+            failed += (_raised(raised),)
+            steps = steps.without(raised.rule, f"it raised {type(raised.error).__name__}, and nothing of it was kept")
+
+
+def _raised(raised: RuleRaised) -> Diagnostic:
+    said = " ".join(str(raised.error).split())[:200]
+    text = (
+        f"{raised.rule.name} raised {type(raised.error).__name__}: {said}; the graph is as if it had not been planned"
     )
-    recording = recorder.recording(ep.name, report.dtype) if recorder is not None else None
-    return Optimized(clone, report, recording)
+    hint = "A rule that cannot prove its precondition raises a Refusal: correct the rule."
+    return Diagnostic("rule.raised", "error", text, raised.node, hint)
 
 
-def _apply_all(model: ir.Model, steps: Plan, recorder: Recorder | None) -> tuple[RuleReport, ...]:
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Run:
+    """One attempt at a plan."""
+
+    steps: Plan
+    ep: ExecutionProvider
+    drop_unused_inputs: bool
+    stop_after: Stage
+    watch: Callable[[ir.Model], Watch] | None
+
+    def on(self, model: ir.Model, failed: tuple[Diagnostic, ...]) -> Optimized:
+        """The stages one after the other, on a clone."""
+        seconds: dict[str, float] = {}
+        with _timed(seconds, "clone"), in_order(model) as diagnostics:
+            clone = model.clone()
+        before = len(clone.graph)
+        watch = self.watch(clone) if self.watch is not None else None
+        tell = watch.passed if watch is not None else quiet
+        with _timed(seconds, "cleanup"):
+            diagnostics += cleanup(clone, tell=tell)
+        with _timed(seconds, "rules"):
+            rules = _apply_all(clone, self.steps, watch, self.stop_after)
+        dropped: tuple[str, ...] = ()
+        if self.stop_after is Stage.FOLD:
+            if watch is not None:
+                watch.begin()
+            with _timed(seconds, "fold"):
+                fold(clone, inline=self.steps.inline, tell=tell)
+            dropped = _drop_unused_inputs(clone) if self.drop_unused_inputs else ()
+            with _timed(seconds, "legality"):
+                diagnostics += legality(clone, self.ep)
+        report = OptimizationReport(
+            execution_provider=self.ep.name,
+            dtype=dtype_word(self.steps.dtype),
+            role=str(self.steps.role),
+            planned=tuple((str(step), step.because) for step in self.steps.steps),
+            skipped=self.steps.skipped,
+            rules=rules,
+            diagnostics=failed + diagnostics + _unmatched(rules),
+            dropped_inputs=dropped,
+            nodes_before=before,
+            nodes_after=len(clone.graph),
+            stopped_after=self.stop_after.name.lower() if self.stop_after is not Stage.FOLD else "",
+            seconds=seconds,
+        )
+        recording = watch.recording(self.ep.name, report.dtype) if isinstance(watch, Recorder) else None
+        return Optimized(clone, report, recording)
+
+
+def _apply_all(model: ir.Model, steps: Plan, watch: Watch | None, stop_after: Stage) -> tuple[RuleReport, ...]:
     """Fuse, merge what each fusion made for itself (the lengths of rows), then lower."""
+    if stop_after < Stage.FUSE:
+        return ()
     fuse = [step for step in steps.steps if step.rule.stage is Stage.FUSE]
     lower = [step for step in steps.steps if step.rule.stage is not Stage.FUSE]
-    fused = [apply(model, step, steps, recorder) for step in fuse]
+    done = [apply(model, step, steps, watch) for step in fuse]
     if fuse and lower:
-        if recorder is not None:
-            recorder.begin()
+        if watch is not None:
+            watch.begin()
         common.CommonSubexpressionEliminationPass()(model)
-        if recorder is not None:
-            recorder.passed("fuse/repeated", _apply_all)
-    return (*fused, *(apply(model, step, steps, recorder) for step in lower))
+        if watch is not None:
+            watch.passed("fuse/repeated", _apply_all)
+    if stop_after >= Stage.LOWER:
+        done += [apply(model, step, steps, watch) for step in lower]
+    return tuple(done)
 
 
 @contextlib.contextmanager
@@ -239,11 +306,11 @@ def check(report: OptimizationReport) -> None:
     """Raise what the report only says.
 
     Raises:
-        FusionError: a planned rule has candidates, applied to none, and at least one was not recognised.
+        FusionError: a planned rule has candidates, applied to none, and at least one was not recognised; or it raised.
         LegalityError: something remains that the provider must not be given.
     """
     for finding in report.diagnostics:
-        if finding.code == "fusion.unmatched":
+        if finding.code in ("fusion.unmatched", "rule.raised"):
             raise FusionError(f"{report.execution_provider} {report.dtype}: {finding}")
         if finding.code.startswith("legality.") and finding.severity == "error":
             raise LegalityError(f"{report.execution_provider} {report.dtype}: {finding}")

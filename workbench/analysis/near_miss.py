@@ -114,6 +114,11 @@ def in_graph(miss: Miss, graph: ir.Graph | None, moment: Moment, pattern: str) -
     if anchor is None:
         verdict = _gone(miss, graph)
         return NearMiss(miss.rule, miss.node, "", miss.scope, miss.kind, miss.reason, verdict, miss.at)
+    return at_node(miss, anchor, moment, pattern)
+
+
+def at_node(miss: Miss, anchor: ir.Node, moment: Moment, pattern: str) -> NearMiss:
+    """The same where the node is at hand."""
     alignment = nearest(pattern, anchor)
     nodes, edges = _around(anchor, alignment, parse(pattern).depth if pattern else 1)
     op = str(use_of(anchor))

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from workbench.cli.check import SCHEMA as CHECK_SCHEMA
+from workbench.cli.check import check, kernels_app
+from workbench.cli.coverage import SCHEMA as COVERAGE_SCHEMA
+from workbench.cli.coverage import coverage
 from workbench.cli.diff import SCHEMA as DIFF_SCHEMA
 from workbench.cli.diff import diff
 from workbench.cli.doctor import SCHEMA as DOCTOR_SCHEMA
@@ -206,6 +210,9 @@ def _write(path: Path, text: str) -> None:
 
 
 app.command(epilog=DIFF_SCHEMA)(diff)
+app.command(epilog=CHECK_SCHEMA)(check)
+app.command(epilog=COVERAGE_SCHEMA)(coverage)
+app.add_typer(kernels_app, name="kernels")
 
 
 @app.command(epilog="JSON: a list of {model_type, task, roles, proven: yes|stale|no, max_abs_diff, versions}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import onnx_ir as ir
@@ -112,11 +112,30 @@ class ExecutionProvider:
             return standard and (dtype in self.computes or not dtype.is_floating_point())
         return dtype in fact.dtypes and (not use.feature or use.feature in fact.has)
 
+    def says(self, use: OpId, dtype: ir.DataType) -> str:
+        """The fact behind :meth:`runs`, in words with its source: what would have to be corrected to change it."""
+        if use.domain not in self.domains:
+            return f"operators of domain {use.domain!r} have no place in its graphs"
+        if {use, use.op} & self.forbidden:
+            return f"{use.op} must not remain in its graphs"
+        fact = self.kernels.get(use.op)
+        if fact is None:
+            if use.domain or use.op == SIMPLIFIED_LAYER_NORM:
+                return f"nobody has stated a kernel of {use.op}"
+            return f"{use.op} is of the standard, which runs in {_words(self.computes)} where no fact says otherwise"
+        where = f"({fact.confidence} {fact.checked}: {fact.source})"
+        if dtype in fact.dtypes and use.feature and use.feature not in fact.has:
+            return f"the kernel of {use.op} is not known to do {use.feature} {where}"
+        return f"{use.op} has {f'kernels in {_words(fact.dtypes)}' if fact.dtypes else 'no kernel'} {where}"
+
     def graph_options(self, *, graph_capture: bool = False) -> GraphOptions:
         """What a graph for this provider has to be built with."""
         dims = (("batch_size", 1), ("sequence_length", 1)) if graph_capture else ()
         return GraphOptions(index_dtype=self.index_dtype, concrete_dims=dims)
 
     def __repr__(self) -> str:
-        words = ", ".join(sorted(dtype_word(d) for d in self.computes))
-        return f"ExecutionProvider({self.name!r}, computes={words}, kernels={len(self.kernels)})"
+        return f"ExecutionProvider({self.name!r}, computes={_words(self.computes)}, kernels={len(self.kernels)})"
+
+
+def _words(dtypes: Iterable[ir.DataType]) -> str:
+    return ", ".join(sorted(dtype_word(dtype) for dtype in dtypes))

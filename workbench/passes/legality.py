@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from types import MappingProxyType
 from typing import Protocol
 
 import onnx_ir as ir
@@ -39,14 +40,20 @@ def legality(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
     found: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     functions = {function.domain for function in model.functions.values()}
     for node in ir.traversal.RecursiveGraphIterator(model.graph):
-        problem = _problem(node, facts, functions)
+        problem = problem_of(node, facts, functions)
         if problem:
             found[problem].append(node.name or node.op_type)
     diagnostics = [_diagnostic(code, text, nodes, facts) for (code, text), nodes in found.items()]
-    return tuple(diagnostics) + _boundary(model, facts)
+    return tuple(diagnostics) + boundary(model, facts)
 
 
-def _problem(node: ir.Node, facts: Facts, functions: set[str]) -> tuple[str, str] | None:
+def problem_of(
+    node: ir.Node, facts: Facts, functions: Set[str], swap: Mapping[ir.DataType, ir.DataType] = MappingProxyType({})
+) -> tuple[str, str] | None:
+    """The code and the sentence of what is wrong with a node; None where nothing is.
+
+    ``swap`` says as which dtypes those of the graph are to be taken.
+    """
     use = OpId(node.op_type, node.domain)
     if node.domain not in facts.domains:
         return "legality.domain", f"operators of domain {node.domain!r} must not remain ({use})"
@@ -56,6 +63,7 @@ def _problem(node: ir.Node, facts: Facts, functions: set[str]) -> tuple[str, str
         return None  # it has a body
     floats = (v.dtype for v in node.inputs if v is not None and v.dtype is not None)
     dtype = next((d for d in floats if d.is_floating_point()), None)
+    dtype = swap.get(dtype, dtype) if dtype is not None else None
     if dtype is None or dtype not in FLOAT_DTYPES.values():
         return None  # facts are about these
     if use.domain and use not in facts.kernels:
@@ -81,7 +89,8 @@ def _diagnostic(code: str, text: str, nodes: list[str], facts: Facts) -> Diagnos
     return Diagnostic(code, "warning" if falls_back else "error", f"{facts.name}: {text}", where, hint)
 
 
-def _boundary(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
+def boundary(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
+    """Whether the graph's inputs have the integer type that the provider wants."""
     if facts.index_dtype == ir.DataType.INT64:
         return ()
     wide = [value.name or "" for value in model.graph.inputs if value.dtype == ir.DataType.INT64]

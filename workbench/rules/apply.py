@@ -13,9 +13,17 @@ from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.features import uses
 from workbench.rules.graph import scope
 from workbench.rules.plan import Plan, Step
-from workbench.rules.recorder import Recorder
+from workbench.rules.recorder import Watch
 from workbench.rules.report import Miss, RuleReport
 from workbench.types import REPLACES_KEY, RULES_KEY, SCOPE_KEY
+
+
+class RuleRaised(Exception):
+    """A rule failed with an error that is no refusal. The graph it worked on may be half changed: throw it away."""
+
+    def __init__(self, rule: Rule, node: str, error: Exception) -> None:
+        super().__init__(f"{rule.name} raised {type(error).__name__}: {error}")
+        self.rule, self.node, self.error = rule, node, error
 
 
 def op_counts(model: ir.Model) -> dict[str, int]:
@@ -24,57 +32,77 @@ def op_counts(model: ir.Model) -> dict[str, int]:
     return {f"{domain}.{op_type}" if domain else op_type: count for (domain, op_type), count in counts.items()}
 
 
-def apply(model: ir.Model, step: Step, plan: Plan, recorder: Recorder | None = None) -> RuleReport:
+def apply(model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None) -> RuleReport:
     """Run a rule over all its candidates, in place.
 
     Whatever a rewrite leaves without a reader goes with it, so that the next rule sees the graph as it is.
-    ``recorder`` is told of each rewrite and each refusal.
+    ``watch`` is told of each rewrite and each refusal.
 
     Raises:
-        WorkbenchError: the rule's answer is none, or would break the graph. Its own errors come through with a note.
+        RuleRaised: the rule failed; the model is not to be used any more.
     """
     start, before, rule = time.perf_counter(), op_counts(model), step.rule
     misses: list[Miss] = []
     partial: list[Miss] = []
-    wanted = {(use.domain, use.op_type) for use in rule.anchors}
-    anchors = [n for n in model.graph if (n.domain, n.op_type) in wanted and _is_candidate(n, step)]
-    for node in list(anchors):
-        if node.graph is not model.graph:
-            anchors.remove(node)  # a rewrite before this one took it along
-            continue
-        if recorder is not None:
-            recorder.begin()
-        try:
-            change = answer(rule, Site(node, model, plan.dtype, step.allows, plan.padding))
-        except Refusal as refusal:
-            misses.append(_miss(rule, node, refusal))
-            if recorder is not None:
-                recorder.refused(rule, node.name or "")
-            continue
-        partial += [Miss(rule.name, node.name or "", scope(node), "fact", reason) for reason in change.left]
-        anchor = (node.name or "", scope(node))
-        removed = _replace(model, node, change, rule)
-        if recorder is not None:
-            if change.left:
-                recorder.refused(rule, anchor[0])
-            recorder.rewrote(rule, anchor, removed, change)
-    applied = len(anchors) - len(misses)
-    if applied:
-        sort(model.graph, rule)  # a rewrite may replace a value that was made before its anchor (a skip sum)
+    place = ""
+    try:
+        anchors = candidates(model, step)
+        if watch is not None:
+            watch.asks(model, step, anchors)
+        for node in list(anchors):
+            if node.graph is not model.graph:
+                anchors.remove(node)  # a rewrite before this one took it along
+                continue
+            place = node.name or ""
+            partial += _ask(model, node, step, plan, watch, misses)
+        if misses:
+            _let_go(model.graph)
+        applied = len(anchors) - len(misses)
+        if applied:
+            sort(model.graph, rule)  # a rewrite may replace a value that was made before its anchor (a skip sum)
+    except Exception as error:
+        raise RuleRaised(rule, place, error) from error
     after = op_counts(model) if applied else before
-    seconds = time.perf_counter() - start
     return RuleReport(
-        rule.name,
-        rule.stage,
-        len(anchors),
-        applied,
-        tuple(misses),
-        tuple(partial),
-        before,
-        after,
-        seconds,
-        rule.pattern,
-    )
+        rule.name, rule.stage, len(anchors), applied, tuple(misses), tuple(partial), before, after,
+        time.perf_counter() - start, rule.pattern,
+    )  # fmt: skip
+
+
+def candidates(model: ir.Model, step: Step) -> list[ir.Node]:
+    """The nodes of the main graph that a planned rule looks at."""
+    wanted = {(use.domain, use.op_type) for use in step.rule.anchors}
+    return [n for n in model.graph if (n.domain, n.op_type) in wanted and _is_candidate(n, step)]
+
+
+def _ask(model: ir.Model, node: ir.Node, step: Step, plan: Plan, watch: Watch | None, misses: list[Miss]) -> list[Miss]:
+    """Rewrite one candidate, or add to the misses why not; what the rewrite has left outside."""
+    rule = step.rule
+    if watch is not None:
+        watch.begin()
+    try:
+        change = answer(rule, Site(node, model, plan.dtype, step.allows, plan.padding))
+    except Refusal as refusal:
+        misses.append(_miss(rule, node, refusal))
+        if watch is not None:
+            watch.refused(rule, misses[-1], node)
+        return []
+    left = [Miss(rule.name, node.name or "", scope(node), "fact", reason) for reason in change.left]
+    anchor = (node.name or "", scope(node))
+    removed = _replace(model, node, change, rule)
+    if watch is not None:
+        for miss in left:
+            watch.refused(rule, miss, None)
+        watch.rewrote(rule, anchor, removed, change)
+    return left
+
+
+def _let_go(graph: ir.Graph) -> None:
+    """Take back what refused rewrites had made: a node that stands nowhere still counts as a reader of its inputs."""
+    made = (value for node in graph for value in node.outputs)
+    for value in (*graph.inputs, *graph.initializers.values(), *made):
+        for use in [use for use in value.uses() if use.node.graph is None]:
+            use.node.replace_input_with(use.idx, None)
 
 
 def _miss(rule: Rule, node: ir.Node, refusal: Refusal) -> Miss:
@@ -92,6 +120,7 @@ def _is_candidate(node: ir.Node, step: Step) -> bool:
 def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> list[ir.Node]:
     """Put the new nodes in the anchor's place; what went."""
     graph = model.graph
+    _check(graph, change)
     graph.insert_before(anchor, change.nodes)
     old, new = list(change.replace), list(change.replace.values())
     ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
@@ -105,6 +134,22 @@ def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> l
         if node.domain:
             graph.opset_imports.setdefault(node.domain, 1)
     return removed
+
+
+def _check(graph: ir.Graph, change: Rewrite) -> None:
+    """A rule's mistake is found before the graph has taken it in.
+
+    Raises:
+        ValueError: a new node stands in a graph already, or reads what no node of this graph makes.
+    """
+    new = set(change.nodes)
+    for node in change.nodes:
+        if node.graph is not None:
+            raise ValueError(f"the new node {node.op_type} stands in a graph already")
+        for value in node.inputs:
+            maker = value.producer() if value is not None else None
+            if value is not None and maker is not None and maker not in new and maker.graph is not graph:
+                raise ValueError(f"the new node {node.op_type} reads {value.name!r}, which no node of the graph makes")
 
 
 def _mark(change: Rewrite, anchor: ir.Node, rule: Rule, removed: list[ir.Node]) -> None:

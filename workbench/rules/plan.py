@@ -61,6 +61,13 @@ class Plan:
     skipped: tuple[tuple[str, str], ...]
     inline: bool
 
+    def without(self, rule: Rule, why: str) -> Plan:
+        """The same plan without a rule, and without what follows it only."""
+        gone = [step.rule.name for step in self.steps if step.rule.name == rule.name or rule.name in step.rule.after]
+        kept = tuple(step for step in self.steps if step.rule.name not in gone)
+        reasons = [(name, why if name == rule.name else f"it follows {rule.name}, and {why}") for name in gone]
+        return dataclasses.replace(self, steps=kept, skipped=(*self.skipped, *reasons))
+
     def __repr__(self) -> str:
         steps = " -> ".join(str(step) for step in self.steps) or "nothing to do"
         return f"Plan({self.execution_provider} {dtype_word(self.dtype)} {self.role}: {steps})"

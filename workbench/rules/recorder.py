@@ -5,13 +5,17 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import onnx_ir as ir
 
 from workbench.rules.base import Rewrite, Rule
 from workbench.rules.graph import scope
 from workbench.rules.recording import RecordedNode, RecordedStep, Recording
+
+if TYPE_CHECKING:
+    from workbench.rules.plan import Step
+    from workbench.rules.report import Miss
 
 Tell = Callable[[str, Callable[..., Any]], None]
 """Called by a pass when it is done: its name (``fold/weights``), and where it is written."""
@@ -20,6 +24,25 @@ LONGEST = 60
 
 def quiet(rule: str, where: Callable[..., Any]) -> None:
     """Nobody listens."""
+
+
+class Watch(Protocol):
+    """Who is told what the pipeline does, while the graph still is as a rule saw it."""
+
+    def begin(self) -> None:
+        """Something starts."""
+
+    def asks(self, model: ir.Model, step: Step, anchors: list[ir.Node]) -> None:
+        """A rule is going to look at these candidates."""
+
+    def passed(self, rule: str, where: Callable[..., Any]) -> None:
+        """A pass over the whole graph is done."""
+
+    def rewrote(self, rule: Rule, anchor: tuple[str, str], removed: Iterable[ir.Node], change: Rewrite) -> None:
+        """A rule has rewritten a node, given by name and scope."""
+
+    def refused(self, rule: Rule, miss: Miss, node: ir.Node | None) -> None:
+        """A rule has left a node alone; without the node: a part of what it then rewrote."""
 
 
 class Recorder:
@@ -56,9 +79,12 @@ class Recorder:
         self._live |= come
         self._step(rule.stage.name.lower(), rule.name, *anchor, gone, come.values(), seconds, rule.rewrite)
 
-    def refused(self, rule: Rule, node: str) -> None:
+    def asks(self, model: ir.Model, step: Step, anchors: list[ir.Node]) -> None:
+        """Nothing to keep: a step is written when something has changed."""
+
+    def refused(self, rule: Rule, miss: Miss, node: ir.Node | None) -> None:
         """A rule has left a node alone, or a part of it."""
-        self._refused.append((rule.name, node, len(self._steps)))
+        self._refused.append((rule.name, miss.node, len(self._steps)))
 
     def recording(self, execution_provider: str, dtype: str) -> Recording:
         """Everything since the start."""

@@ -88,6 +88,8 @@ class OptimizationReport:
     dropped_inputs: tuple[str, ...] = ()
     nodes_before: int = 0
     nodes_after: int = 0
+    stopped_after: str = ""
+    """The stage after which the pipeline was told to stop; empty for a whole run."""
     seconds: Mapping[str, float] = dataclasses.field(default_factory=lambda: MappingProxyType({}), compare=False)
 
     @property
@@ -113,12 +115,16 @@ class OptimizationReport:
         rows = [[m.rule, m.node, m.scope, m.kind, m.reason] for m in self.misses]
         return pd.DataFrame(rows, columns=MISS_COLUMNS)
 
+    @property
+    def _stop(self) -> str:
+        return f"; stopped after {self.stopped_after}" if self.stopped_after else ""
+
     def __repr__(self) -> str:
         found = [f"{r.rule} {r.applied}/{r.candidates}" for r in self.rules if r.candidates]
         done = ", ".join(found) or ("no rule has candidates" if self.rules else "no rules planned")
         return (
             f"OptimizationReport({self.execution_provider} {self.dtype} {self.role}: "
-            f"{self.nodes_before} -> {self.nodes_after} nodes; {done})"
+            f"{self.nodes_before} -> {self.nodes_after} nodes; {done}{self._stop})"
         )
 
     def _repr_html_(self) -> str:

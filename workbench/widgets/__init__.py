@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.widgets.capability_matrix import CapabilityMatrix
     from workbench.widgets.ep_compare import EpCompare
     from workbench.widgets.ep_matrix import EpMatrix
     from workbench.widgets.fusion_report import FusionReport
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.widgets.view import View
 
 __all__ = [
+    "CapabilityMatrix",
     "ComparePanel",
     "EpCompare",
     "EpMatrix",
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CapabilityMatrix": "capability_matrix",
     "ComparePanel": "panel",
     "EpCompare": "ep_compare",
     "EpMatrix": "ep_matrix",

@@ -1,0 +1,244 @@
+"""Random small graphs out of what rules look for: each motif is a rule's pattern in one of its spellings.
+
+Everything is drawn from one ``random.Random``, so a seed is a graph. Values flow as ``[1, 3, 32]``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from workbench import functions
+from workbench.functions import CAUSAL_MASK, KEY_LENGTHS, LONG_ROPE_TABLE, SLIDING_WINDOW_MASK
+from workbench.rules.graph import new
+from workbench.types import MS_DOMAIN, OpId
+
+B, S, P, H, HEADS, KV, D = 1, 3, 2, 32, 2, 1, 16
+T = S + P
+FLOAT, INT32, INT64, BOOL = ir.DataType.FLOAT, ir.DataType.INT32, ir.DataType.INT64, ir.DataType.BOOL
+OPSET = 24
+Motif = Callable[["Sketch", ir.Value], ir.Value]
+
+
+class Sketch:
+    """A graph that grows: values in, values out, weights and inputs as they are asked for."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.numbers = rng, np.random.default_rng(rng.randrange(2**32))
+        self.nodes: list[ir.Node] = []
+        self.inputs: dict[str, ir.Value] = {}
+        self.arrays: dict[str, np.ndarray] = {}
+        self.weights: list[ir.Value] = []
+        self.outputs: list[ir.Value] = []
+        self.bodies: set[tuple[OpId, str]] = set()
+        self.x = self.input("x", FLOAT, [B, S, H], self.numbers.standard_normal((B, S, H), np.float32))
+
+    def input(self, name: str, dtype: ir.DataType, shape: list[int], array: np.ndarray) -> ir.Value:
+        if name not in self.inputs:
+            self.inputs[name] = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))
+            self.arrays[name] = array
+        return self.inputs[name]
+
+    def weight(self, *shape: int, scale: float = 0.3, array: np.ndarray | None = None) -> ir.Value:
+        made = array if array is not None else (scale * self.numbers.standard_normal(shape)).astype(np.float32)
+        tensor = ir.tensor(made, name=f"w{len(self.weights)}")
+        value = ir.Value(name=tensor.name, shape=ir.Shape(list(made.shape)), type=ir.TensorType(tensor.dtype))
+        value.const_value = tensor
+        self.weights.append(value)
+        return value
+
+    def scalar(self, number: float) -> ir.Value:
+        return self.weight(array=np.array(number, np.float32))
+
+    def op(self, op_type: str, *inputs: ir.Value | None, like: Any = None, domain: str = "", **attributes: Any) -> Any:
+        """A node; its output, or its outputs where ``like`` is a list of several."""
+        likes = like if isinstance(like, list) else [like if like is not None else self.x]
+        node = new(OpId(op_type, domain), list(inputs), like=likes, **attributes)
+        node.name = f"n{len(self.nodes)}_{op_type}"
+        for i, value in enumerate(node.outputs):
+            value.name = f"{node.name}:{i}"
+        self.nodes.append(node)
+        if OpId(op_type, domain) in FUNCTIONS:
+            self.bodies.add((OpId(op_type, domain), ""))
+        return node.outputs[0] if len(likes) == 1 else node.outputs
+
+    def ms(self, op_type: str, *inputs: ir.Value | None, like: Any = None, **attributes: Any) -> Any:
+        return self.op(op_type, *inputs, like=like, domain=MS_DOMAIN, **attributes)
+
+    def either(self, one: ir.Value, two: ir.Value) -> tuple[ir.Value, ir.Value]:
+        return (one, two) if self.rng.random() < 0.5 else (two, one)
+
+    def model(self, last: ir.Value) -> ir.Model:
+        outputs = list(dict.fromkeys([last, *self.outputs]))
+        graph = ir.Graph(
+            list(self.inputs.values()), outputs, nodes=self.nodes, initializers=self.weights,
+            opset_imports={"": OPSET, MS_DOMAIN: 1}, name="sketch",
+        )  # fmt: skip
+        model = ir.Model(graph, ir_version=10)
+        for use, overload in sorted(self.bodies):
+            functions.ensure(model, use, overload)
+        return model
+
+
+FUNCTIONS = {CAUSAL_MASK, SLIDING_WINDOW_MASK, KEY_LENGTHS, LONG_ROPE_TABLE}
+
+
+def matmul(s: Sketch, x: ir.Value, width: int = H) -> ir.Value:
+    if s.rng.random() < 0.3:
+        turned = s.op("Transpose", s.weight(width, H), like=(FLOAT, [H, width]), perm=[1, 0])
+        return s.op("MatMul", x, turned, like=(FLOAT, [B, S, width]))
+    return s.op("MatMul", x, s.weight(H, width), like=(FLOAT, [B, S, width]))
+
+
+def norm(s: Sketch, x: ir.Value) -> ir.Value:
+    """A norm of the standard or of ONNX Runtime, rarely over other axes."""
+    kind, epsilon = s.rng.choice(["RMSNormalization", "LayerNormalization", "SimplifiedLayerNormalization"]), 1e-5
+    epsilon = s.rng.choice([epsilon, 1e-3])
+    if kind == "LayerNormalization" and s.rng.random() < 0.8:
+        return s.op(kind, x, s.weight(H), s.weight(H), axis=-1, epsilon=epsilon)
+    return s.op(kind, x, s.weight(H), axis=s.rng.choice([-1, -1, 2]), epsilon=epsilon)
+
+
+def skip_norm(s: Sketch, x: ir.Value) -> ir.Value:
+    """The sum of a residual, its norm, and often the sum itself further on."""
+    total = s.op("Add", *s.either(x, matmul(s, x)))
+    made = norm(s, total)
+    return s.op("Add", *s.either(total, made)) if s.rng.random() < 0.6 else made
+
+
+def fused_norm(s: Sketch, x: ir.Value) -> ir.Value:
+    """A skip norm that another tool has fused already."""
+    skip = matmul(s, x)
+    outputs = [s.x, None, None, s.x] if s.rng.random() < 0.5 else [s.x]
+    bias = s.weight(H) if s.rng.random() < 0.4 else None
+    if s.rng.random() < 0.5:
+        made = s.ms("SkipSimplifiedLayerNormalization", x, skip, s.weight(H), bias, like=outputs, epsilon=1e-5)
+    else:
+        made = s.ms("SkipLayerNormalization", x, skip, s.weight(H), s.weight(H), bias, like=outputs, epsilon=1e-5)
+    if len(outputs) == 1:
+        return made
+    for index in (1, 2):
+        made[index].name = ""
+    return s.op("Add", made[0], made[3])
+
+
+def gelu(s: Sketch, x: ir.Value) -> ir.Value:
+    """Gelu written out, by erf or by tanh."""
+    if s.rng.random() < 0.5:
+        inner = s.op("Erf", s.op("Div", x, s.scalar(2**0.5)))
+    else:
+        cubed = s.op("Mul", s.op("Mul", x, x), x)
+        inside = s.op("Add", x, s.op("Mul", s.scalar(0.044715), cubed))
+        inner = s.op("Tanh", s.op("Mul", s.scalar((2 / np.pi) ** 0.5), inside))
+    outer = s.op("Add", *s.either(inner, s.scalar(1.0)))
+    if s.rng.random() < 0.5:
+        return s.op("Mul", *s.either(s.op("Mul", x, s.scalar(0.5)), outer))
+    return s.op("Mul", s.op("Mul", x, outer), s.scalar(0.5))
+
+
+def bias_gelu(s: Sketch, x: ir.Value) -> ir.Value:
+    biased = s.op("Add", *s.either(matmul(s, x), s.weight(H)))
+    return s.op("Gelu", biased, approximate=s.rng.choice(["none", "tanh"]))
+
+
+def positions(s: Sketch) -> ir.Value:
+    return s.input("position_ids", INT64, [B, S], np.arange(P, T).reshape(B, S))
+
+
+def mask(s: Sketch) -> ir.Value:
+    return s.input("attention_mask", INT64, [B, T], np.ones((B, T), np.int64))
+
+
+def tables(s: Sketch) -> tuple[ir.Value, ir.Value]:
+    angles = s.numbers.standard_normal((16, D // 2)).astype(np.float32)
+    return s.weight(array=np.cos(angles)), s.weight(array=np.sin(angles))
+
+
+def cache(s: Sketch) -> tuple[ir.Value, ir.Value]:
+    number = len([name for name in s.inputs if name.startswith("past")]) // 2
+    made = [
+        s.input(f"past.{number}.{word}", FLOAT, [B, KV, P, D], s.numbers.standard_normal((B, KV, P, D), np.float32))
+        for word in ("key", "value")
+    ]
+    return made[0], made[1]
+
+
+def attention(s: Sketch, x: ir.Value) -> ir.Value:
+    """A decoder's attention as components write it."""
+    rope, (cos, sin) = s.rng.random() < 0.8, tables(s)
+    query, key, value = matmul(s, x), matmul(s, x, KV * D), matmul(s, x, KV * D)
+    if s.rng.random() < 0.2:
+        value = s.op("Add", value, s.weight(KV * D), like=value)
+    if rope:
+        query = s.op("RotaryEmbedding", query, cos, sin, positions(s), like=query, num_heads=HEADS)
+        key = s.op("RotaryEmbedding", key, cos, sin, positions(s), like=key, num_heads=KV)
+    window = {"window": 3} if s.rng.random() < 0.3 else {}
+    use = SLIDING_WINDOW_MASK if window else CAUSAL_MASK
+    seen = s.op(use.op_type, mask(s), positions(s), like=(BOOL, [B, 1, S, T]), domain=use.domain, **window)
+    present = (FLOAT, [B, KV, T, D])
+    more = {"softcap": 2.0} if s.rng.random() < 0.2 else {}
+    out, *caches = s.op(
+        "Attention", query, key, value, seen, *cache(s), like=[s.x, present, present], q_num_heads=HEADS,
+        kv_num_heads=KV, **more,
+    )  # fmt: skip
+    s.outputs += caches
+    return out
+
+
+def fused_attention(s: Sketch, x: ir.Value) -> ir.Value:
+    """An attention that another tool has fused already, packed or not, with RoPE inside or not."""
+    packed, rope = s.rng.random() < 0.5, s.rng.random() < 0.7
+    positions(s)
+    cos, sin = tables(s) if rope else (None, None)
+    lengths = [(INT32, [B]), (INT32, [])]
+    seqlens, total = s.op(KEY_LENGTHS.op_type, mask(s), like=lengths, domain=KEY_LENGTHS.domain)
+    given = [matmul(s, x, H + 2 * KV * D), None, None] if packed else [
+        matmul(s, x), matmul(s, x, KV * D), matmul(s, x, KV * D)
+    ]  # fmt: skip
+    present = (FLOAT, [B, KV, T, D])
+    out, *caches = s.ms(
+        "GroupQueryAttention", *given, *cache(s), seqlens, total, cos, sin, like=[s.x, present, present],
+        num_heads=HEADS, kv_num_heads=KV, do_rotary=int(rope),
+    )  # fmt: skip
+    s.outputs += caches
+    return out
+
+
+def rotary(s: Sketch, x: ir.Value) -> ir.Value:
+    cos, sin = tables(s)
+    return s.op("RotaryEmbedding", x, cos, sin, positions(s), num_heads=HEADS, interleaved=s.rng.choice([0, 1]))
+
+
+def long_rope(s: Sketch, x: ir.Value) -> ir.Value:
+    (short, _), (long, sin) = tables(s), tables(s)
+    chosen = s.op(LONG_ROPE_TABLE.op_type, positions(s), short, long, like=(FLOAT, [16, D // 2]),
+                  domain=LONG_ROPE_TABLE.domain, original=s.rng.choice([2, 64]))  # fmt: skip
+    return s.op("RotaryEmbedding", x, chosen, sin, positions(s), num_heads=HEADS)
+
+
+def length(s: Sketch, x: ir.Value) -> ir.Value:
+    """A length read off an input."""
+    found = s.op("Shape", positions(s), like=(INT64, [1]), start=1, end=2)
+    return s.op("Div", x, s.op("Cast", found, like=(FLOAT, [1]), to=FLOAT))
+
+
+def plain(s: Sketch, x: ir.Value) -> ir.Value:
+    return s.op(s.rng.choice(["Relu", "Sigmoid", "Neg", "Gelu"]), x)
+
+
+MOTIFS: tuple[Motif, ...] = (
+    skip_norm, fused_norm, gelu, bias_gelu, attention, fused_attention, rotary, long_rope, length, norm, plain,
+)  # fmt: skip
+
+
+def sketch(rng: random.Random) -> tuple[ir.Model, dict[str, np.ndarray]]:
+    """A graph of one to four motifs, and what to run it on."""
+    made = Sketch(rng)
+    value = made.x
+    for _ in range(rng.randint(1, 4)):
+        value = rng.choice(MOTIFS)(made, value)
+    return made.model(value), made.arrays

@@ -1,0 +1,1 @@
+"""Matrices over models, execution providers and dtypes."""
