@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 import onnx_ir as ir
 
 from workbench.errors import WorkbenchError
-from workbench.rules.base import Refusal, Rewrite, Rule, Site
+from workbench.rules.base import Rewrite, Rule, Site
 
 
 def answer(rule: Rule, site: Site) -> Rewrite:
@@ -18,23 +15,10 @@ def answer(rule: Rule, site: Site) -> Rewrite:
         Refusal: it leaves the node alone.
         WorkbenchError: its answer is none, or would break the graph.
     """
-    with blamed(rule, site.node):
-        change = rule.rewrite(site)
+    change = rule.rewrite(site)
     if wrong := _wrong(change, site.model.graph):
         raise WorkbenchError(f"{_where(rule, site.node)} {wrong} Correct its rewrite function.")
     return change
-
-
-@contextlib.contextmanager
-def blamed(rule: Rule, node: ir.Node) -> Iterator[None]:
-    """An error in a rule's own code stays what it is, and says whose and where it is."""
-    try:
-        yield
-    except Refusal:
-        raise
-    except Exception as error:
-        error.add_note(f"{_where(rule, node)} raised this. To leave a node alone, a rewrite raises Refusal.")
-        raise
 
 
 def sort(graph: ir.Graph, rule: Rule) -> None:

@@ -8,7 +8,7 @@ import time
 import onnx_ir as ir
 
 from workbench import functions
-from workbench.rules.answer import answer, blamed, sort
+from workbench.rules.answer import answer, sort
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.features import uses
 from workbench.rules.graph import scope
@@ -112,9 +112,7 @@ def _miss(rule: Rule, node: ir.Node, refusal: Refusal) -> Miss:
 
 def _is_candidate(node: ir.Node, step: Step) -> bool:
     """Whether a rule looks at a node; a lowering only at one that uses something that has to go."""
-    with blamed(step.rule, node):
-        is_one = step.rule.looks_at(node)
-    return is_one and (step.must_go is None or bool(uses(node) & step.must_go))
+    return step.rule.looks_at(node) and (step.must_go is None or bool(uses(node) & step.must_go))
 
 
 def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> list[ir.Node]:
