@@ -41,7 +41,7 @@ def apply(model: ir.Model, step: Step, plan: Plan, recorder: Recorder | None = N
         if recorder is not None:
             recorder.begin()
         try:
-            change = rule.rewrite(Site(node, model, plan.dtype, step.allows, plan.padding))
+            change = rule.rewrite(Site(node, model, plan.dtype, step.allows, plan.padding, plan.inline))
         except Refusal as refusal:
             misses.append(_miss(rule, node, refusal))
             if recorder is not None:

@@ -10,7 +10,15 @@ import onnx_ir as ir
 import pytest
 
 from tests.golden_ops import words
-from tests.unit.rules import test_gelu, test_gqa, test_lower_norms, test_pack_qkv, test_rope_tables, test_skip_rms_norm
+from tests.unit.rules import (
+    test_gelu,
+    test_gqa,
+    test_lower_norms,
+    test_mha,
+    test_pack_qkv,
+    test_rope_tables,
+    test_skip_rms_norm,
+)
 from tests.unit.rules.graphs import applied, each, llama, nodes, parsed, rule
 from workbench.ep import execution_providers, get_ep
 from workbench.models import SPECS, lookup
@@ -86,6 +94,10 @@ FIRES: dict[str, tuple[Callable[[], ir.Model], tuple[str, ...]]] = {
     "fuse/bias_gelu": (
         lambda: test_gelu.graph("a = Add (bias, x) y = Gelu (a)", constants=test_gelu.BIAS), (),
     ),
+    "fuse/mha": (test_mha.bert, ()),
+    "fuse/packed_attention": (test_mha.bert, ("fuse/mha",)),
+    "lower/gqa_to_standard": (llama, ("fuse/gqa",)),
+    "lower/ms_to_standard": (test_mha.bert, ("fuse/mha",)),
     "lower/unpack_qkv": (llama, ("fuse/gqa", "fuse/pack_qkv")),
     "lower/separate_rope": (llama, ("fuse/gqa",)),
     "lower/attention": (llama, ()),
