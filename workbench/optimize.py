@@ -166,9 +166,16 @@ def collector_paused() -> Iterator[None]:
 
 @collector_paused()
 def run_plan(
-    model: ir.Model, steps: Plan, ep: ExecutionProvider, *, drop_unused_inputs: bool = False, record: bool = False
+    model: ir.Model,
+    steps: Plan,
+    ep: ExecutionProvider,
+    *,
+    drop_unused_inputs: bool = False,
+    record: bool = False,
+    captured: bool = False,
 ) -> Optimized:
-    """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only."""
+    """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only; ``captured`` for those that
+    are recorded once and replayed."""
     seconds: dict[str, float] = {}
     with _timed(seconds, "clone"), in_order(model) as diagnostics:
         clone = model.clone()
@@ -185,7 +192,7 @@ def run_plan(
         fold(clone, inline=steps.inline, tell=tell)
     dropped = _drop_unused_inputs(clone) if drop_unused_inputs else ()
     with _timed(seconds, "legality"):
-        diagnostics += legality(clone, ep)
+        diagnostics += legality(clone, ep, captured=captured)
     report = OptimizationReport(
         execution_provider=ep.name,
         dtype=dtype_word(steps.dtype),

@@ -87,7 +87,10 @@ class Recipe:
             last_token_logits=variant.last_token_logits,
         )
         generic, bound = self.generic(dtype, options)
-        made = {key: run_plan(generic[key], steps[key], ep, drop_unused_inputs=True) for key in steps}
+        made = {
+            key: run_plan(generic[key], steps[key], ep, drop_unused_inputs=True, captured=graph_capture)
+            for key in steps
+        }
         for optimized in made.values():
             if options.cache_length is not None:
                 _check_fixed_cache(optimized.model, ep, dtype)

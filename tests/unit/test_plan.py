@@ -103,7 +103,8 @@ def test_each_step_has_its_reason() -> None:
         "fuse/skip_layer_norm": "dml runs com.microsoft.SkipLayerNormalization in float16",
         "fuse/bias_gelu": "dml runs com.microsoft.BiasGelu, com.microsoft.FastGelu in float16",
         "lower/gqa_to_standard": "dml does not run com.microsoft.GroupQueryAttention+attention_bias, "
-        "com.microsoft.GroupQueryAttention+qk_norm in float16",
+        "com.microsoft.GroupQueryAttention+head_sink, com.microsoft.GroupQueryAttention+qk_norm, "
+        "com.microsoft.GroupQueryAttention+smooth_softmax in float16",
         "lower/ms_to_standard": "dml does not run com.microsoft.Attention+attention_bias in float16",
         "lower/attention": "dml does not run Attention in float16",
         "lower/gelu_to_ms": "dml does not run Gelu in float16",

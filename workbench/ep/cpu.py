@@ -29,7 +29,7 @@ from workbench.ep.base import (
 _RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
 _CASTS = f"{_RAN}; in float16 ONNX Runtime computes it in float32 between two Casts of its own"
 _F32_ONLY = f"{_RAN}; in float16 ONNX Runtime computes it between two Casts, while Attention has a kernel"
-_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias window_cache"
+_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias window_cache head_sink smooth_softmax"
 
 CPU = ExecutionProvider(
     name="cpu",  # no bfloat16: onnxruntime 1.32.0 has no such kernel for MatMul, Add, Mul, Where, Sigmoid

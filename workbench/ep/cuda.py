@@ -43,7 +43,7 @@ CUDA = ExecutionProvider(
     default_dtype=F16,
     kernels={
         GQA: kernel(
-            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm window_cache", source=_GQA,
+            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm window_cache head_sink", source=_GQA,
             confidence="recorded",
         ),
         MHA: kernel(

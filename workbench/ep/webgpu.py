@@ -36,7 +36,7 @@ _NO_PADDING = f"{_RAN}; MultiHeadAttention refuses key_padding_mask"
 _FAR_OFF = f"{_RAN}; com.microsoft.Attention was 3e-4 off in float32 and 2 in float16, so it is not acted on"
 _ABSENT = "onnxruntime-ep-webgpu 0.4.0: no kernel; such a node is left to the CPU provider"
 _INT64_POSITIONS = "its kernels take int64 positions only"
-_FEATURES = "do_rotary packed_qkv local_window attention_bias qk_norm"
+_FEATURES = "do_rotary packed_qkv local_window attention_bias qk_norm head_sink smooth_softmax"
 _WRITES = "ORT GenAI 0.18 writes it for webgpu; not tried on a device"
 
 WEBGPU = ExecutionProvider(

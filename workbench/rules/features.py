@@ -51,6 +51,8 @@ FEATURES: Mapping[OpId, Mapping[str, Asks]] = {
         "attention_bias": _given(10),
         "qk_norm": _given(14),
         "window_cache": _set("sliding_window_cache"),
+        "head_sink": _given(11),
+        "smooth_softmax": lambda node: attr(node, "smooth_softmax", -1) == 1 and value_in(node, 11) is None,
     },
     OpId("MultiHeadAttention", MS_DOMAIN): {
         "bias": _given(3),

@@ -241,7 +241,9 @@ ONE_LINE = {
         "pattern wants nothing as input 1, graph has the graph input 'bias'; "
         "pattern wants nothing as input 2, graph has the graph input 'scale'",
     ),
-    "lower/if_to_where": ("y = Identity (x)", "Identity", "pattern wants ep_workbench.LongRopeTable, graph has an"),
+    "lower/if_to_where": (
+        "y = Identity (x)", "Identity", "pattern wants If or ep_workbench.LongRopeTable, graph has an",
+    ),
     "lower/skip_norms": (
         "y = com.microsoft.SkipLayerNormalization (x, scale)", "SkipLayerNormalization",
         "pattern wants scale as input 2, the graph has none",

@@ -30,7 +30,7 @@ GQA = OpId("GroupQueryAttention", MS_DOMAIN)
 STANDARD = ("MatMul", "Softmax", "Where", "Shape", "GatherElements", "Expand", "Range", "ReduceMean", "Tanh")
 SINCE = 18
 """The first version of the standard in which reductions take axes as inputs, as the bodies give them."""
-LOWERED = ("do_rotary", "packed_qkv", "local_window", "attention_bias", "qk_norm")
+LOWERED = ("do_rotary", "packed_qkv", "local_window", "attention_bias", "qk_norm", "head_sink", "smooth_softmax")
 """A kernel without one of these is replaced as a whole. Not so for softcap: the one provider whose kernel ignores it
 must not be given a Shape, which the body needs."""
 
@@ -84,8 +84,6 @@ _FEATURES: Mapping[str, Callable[[ir.Node], bool]] = {
     **{name: asks for name, asks in FEATURES[GQA].items() if name in gqa.FEATURES},
     "cache": lambda node: value_in(node, 3) is not None,
     "interleaved": lambda node: bool(attr(node, "do_rotary", 0) and attr(node, "rotary_interleaved", 0)),
-    "head_sink": lambda node: value_in(node, 11) is not None,
-    "smooth_softmax": lambda node: attr(node, "smooth_softmax", 0) == 1 and value_in(node, 11) is None,
 }
 
 
