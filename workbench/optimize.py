@@ -192,15 +192,17 @@ def run_plan(
     record: bool = False,
     stop_after: Stage = Stage.FOLD,
     watch: Callable[[ir.Model], Watch] | None = None,
+    captured: bool = False,
 ) -> Optimized:
-    """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only.
+    """Run a plan on a clone. ``drop_unused_inputs`` is for graphs of our own making only; ``captured`` for those that
+    are recorded once and replayed.
 
     ``watch`` makes, for the clone that is worked on, somebody else to be told than a recorder. Where a rule raises,
     all is done once more without it: nothing else can give back a graph that was half changed.
     """
     failed: tuple[Diagnostic, ...] = ()
     while True:
-        run = _Run(steps, ep, drop_unused_inputs, stop_after, Recorder if record else watch)
+        run = _Run(steps, ep, drop_unused_inputs, captured, stop_after, Recorder if record else watch)
         try:
             return run.on(model, failed)
         except RuleRaised as raised:
@@ -224,6 +226,7 @@ class _Run:
     steps: Plan
     ep: ExecutionProvider
     drop_unused_inputs: bool
+    captured: bool
     stop_after: Stage
     watch: Callable[[ir.Model], Watch] | None
 
@@ -247,7 +250,7 @@ class _Run:
                 fold(clone, inline=self.steps.inline, tell=tell)
             dropped = _drop_unused_inputs(clone) if self.drop_unused_inputs else ()
             with _timed(seconds, "legality"):
-                diagnostics += legality(clone, self.ep)
+                diagnostics += legality(clone, self.ep, captured=self.captured)
         report = OptimizationReport(
             execution_provider=self.ep.name,
             dtype=dtype_word(self.steps.dtype),

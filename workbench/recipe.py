@@ -93,7 +93,10 @@ class Recipe:
         steps = {key: plan(ep, dtype, role, RULES, padding) for key, role in self.task.roles.items()}
         options = self.options(ep, graph_capture=graph_capture, variant=variant)
         generic, bound = self.generic(dtype, options)
-        made = {key: run_plan(generic[key], steps[key], ep, drop_unused_inputs=True) for key in steps}
+        made = {
+            key: run_plan(generic[key], steps[key], ep, drop_unused_inputs=True, captured=graph_capture)
+            for key in steps
+        }
         for optimized in made.values():
             if options.cache_length is not None:
                 _check_fixed_cache(optimized.model, ep, dtype)

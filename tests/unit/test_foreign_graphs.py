@@ -111,7 +111,7 @@ def in_float16(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def test_packed_qkv_is_taken_apart_where_the_kernel_wants_it_so() -> None:
-    """Three inputs on DirectML; cpu and webgpu take it packed, and DirectML has no kernel for it in float32."""
+    """Three inputs on DirectML in float16; cpu and webgpu take it packed."""
     case = "unpack-packed-qkv"
     optimized = optimize(in_float16(proto(case)), execution_provider="dml")
     assert optimized.report.dtype == "float16"
@@ -127,19 +127,29 @@ def test_packed_qkv_is_taken_apart_where_the_kernel_wants_it_so() -> None:
     for name in ("cpu", "webgpu"):
         (gqa,) = (n for n in optimize(proto(case), execution_provider=name).model.graph if n.op_type == gqa.op_type)
         assert gqa.inputs[1] is gqa.inputs[2] is None
-    left = optimize(proto(case), execution_provider="dml").report.diagnostics
-    assert [d.message for d in left] == ["dml: com.microsoft.GroupQueryAttention has no kernel in float32"]
+    lowered = optimize(proto(case), execution_provider="dml")  # no kernel in float32: the body stands for it
+    assert (lowered.report.diagnostics, {node.domain for node in lowered.model.graph}) == ((), {""})
 
 
 @pytest.mark.parametrize("name", ["default", "onnx-standard"])
 def test_a_foreign_operator_that_must_not_remain_is_told_not_hidden(name: str) -> None:
-    given = proto("unpack-packed-qkv")
+    text = """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]> g (float[2] x) => (float[2] y) {
+      y = com.microsoft.QuickGelu (x) }"""
+    given = onnx.parser.parse_model(text)
     optimized = optimize(given, execution_provider=name)
     found = [d for d in optimized.report.diagnostics if d.code == "legality.domain"]
-    assert [(d.severity, d.where) for d in found] == [("error", "gqa")]
-    assert "operators of domain 'com.microsoft' must not remain (com.microsoft.GroupQueryAttention)" in found[0].message
+    assert [d.severity for d in found] == ["error"]
+    assert "operators of domain 'com.microsoft' must not remain (com.microsoft.QuickGelu)" in found[0].message
     with pytest.raises(LegalityError, match="must not remain"):
         optimize(given, execution_provider=name, strict=True)
+
+
+@pytest.mark.parametrize("name", ["default", "onnx-standard"])
+def test_a_foreign_operator_with_a_body_is_carried_by_it(name: str) -> None:
+    """Portable output holds no com.microsoft; the default form keeps one call, whose body is in the model."""
+    made = optimize(proto("unpack-packed-qkv"), execution_provider=name, strict=True).model
+    assert {node.domain for node in made.graph} == ({"", "ep_workbench"} if name == "default" else {""})
+    assert [f.name for f in made.functions.values()] == (["GroupQueryAttention"] if name == "default" else [])
 
 
 def test_strict_raises_for_what_was_not_recognised() -> None:

@@ -133,8 +133,11 @@ def test_the_role_is_passed_on() -> None:
     report = optimize(llama(), execution_provider="cpu", role="encoder").report
     assert (report.role, [step for step, _ in report.planned]) == (
         "encoder",
-        ["fuse/skip_rms_norm", "fuse/skip_layer_norm", "fuse/gelu", "fuse/bias_gelu"],
-    )
+        [
+            "fuse/mha", "fuse/packed_attention", "fuse/skip_rms_norm", "fuse/skip_layer_norm", "fuse/gelu",
+            "fuse/bias_gelu", "lower/gqa_to_standard",
+        ],
+    )  # fmt: skip
 
 
 # --- strict ---------------------------------------------------------------------------------------------

@@ -20,11 +20,13 @@ from workbench.rules.plan import Plan, plan
 from workbench.types import FLOAT_DTYPES, WB_DOMAIN, GraphOptions, OpId, Role, Stage
 
 F32, F16, BF16 = "float32", "float16", "bfloat16"
+# What other graphs hold and a provider lacks is written out as what it computes.
+GQA_BODY, MS_BODY = "lower/gqa_to_standard", "lower/ms_to_standard"
 NORMS = ["fuse/skip_rms_norm", "fuse/skip_layer_norm"]
 GELUS = ["fuse/gelu", "fuse/bias_gelu"]
 CPU = ["fuse/gqa", "fuse/pack_qkv", *NORMS, *GELUS]
 # Softcap is no fact about CUDA's Attention, and float32 none about its GroupQueryAttention.
-CUDA = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", *NORMS, *GELUS, "lower/attention"]
+CUDA = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", *NORMS, *GELUS, GQA_BODY, "lower/attention"]
 # DirectML has no Gelu of the standard, so none is made of arithmetic; BiasGelu and its own Gelus it has.
 DML_FUSE = [*NORMS, "fuse/bias_gelu"]
 DML_LOWER = [
@@ -32,26 +34,26 @@ DML_LOWER = [
 ]  # fmt: skip
 WEBGPU = [
     "fuse/gqa (without softcap)", "fuse/pack_qkv", *NORMS, *GELUS,
-    "lower/attention", "lower/if_to_where", "lower/eliminate_shape",
+    MS_BODY, "lower/attention", "lower/if_to_where", "lower/eliminate_shape",
 ]  # fmt: skip
-TRT_LOWER = ["lower/attention", "lower/skip_norms", "lower/rms_norm", "lower/if_to_where"]
+TRT_LOWER = [GQA_BODY, MS_BODY, "lower/attention", "lower/skip_norms", "lower/rms_norm", "lower/if_to_where"]
 TRT = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", "fuse/gelu", *TRT_LOWER]
 # On graphs from elsewhere: arithmetic to Gelu, operators of other domains to those of the standard.
-STANDARD = ["fuse/gelu", "lower/skip_norms", "lower/rms_norm"]
+STANDARD = ["fuse/gelu", GQA_BODY, MS_BODY, "lower/skip_norms", "lower/rms_norm"]
 REFUSED: list[str] = ["refused"]
 
 DECODER: dict[tuple[str, str], list[str]] = {
-    ("cpu", F32): CPU,
-    ("cpu", F16): CPU,
+    ("cpu", F32): [*CPU, GQA_BODY],
+    ("cpu", F16): [*CPU, GQA_BODY, MS_BODY],  # MultiHeadAttention of other graphs has a kernel in float32 only
     ("cpu", BF16): REFUSED,
     # In float32 the kernel table and ORT GenAI's practice disagree about GroupQueryAttention: it is not acted on.
-    ("cuda", F32): [*NORMS, *GELUS, "lower/attention"],
+    ("cuda", F32): [*NORMS, *GELUS, GQA_BODY, "lower/attention"],
     ("cuda", F16): CUDA,
     ("cuda", BF16): CUDA,
-    ("dml", F32): [*DML_FUSE, *DML_LOWER],
+    ("dml", F32): [*DML_FUSE, GQA_BODY, MS_BODY, *DML_LOWER],
     ("dml", F16): [
         "fuse/gqa (without attention_bias, do_rotary)", *DML_FUSE,
-        "lower/unpack_qkv", "lower/separate_rope", *DML_LOWER,
+        "lower/unpack_qkv", "lower/separate_rope", GQA_BODY, MS_BODY, *DML_LOWER,
     ],
     ("dml", BF16): REFUSED,
     ("webgpu", F32): WEBGPU,
@@ -100,6 +102,10 @@ def test_each_step_has_its_reason() -> None:
         "lower/separate_rope": "dml does not run com.microsoft.GroupQueryAttention+do_rotary in float16",
         "fuse/skip_layer_norm": "dml runs com.microsoft.SkipLayerNormalization in float16",
         "fuse/bias_gelu": "dml runs com.microsoft.BiasGelu, com.microsoft.FastGelu in float16",
+        "lower/gqa_to_standard": "dml does not run com.microsoft.GroupQueryAttention+attention_bias, "
+        "com.microsoft.GroupQueryAttention+head_sink, com.microsoft.GroupQueryAttention+qk_norm, "
+        "com.microsoft.GroupQueryAttention+smooth_softmax in float16",
+        "lower/ms_to_standard": "dml does not run com.microsoft.Attention+attention_bias in float16",
         "lower/attention": "dml does not run Attention in float16",
         "lower/gelu_to_ms": "dml does not run Gelu in float16",
         "lower/if_to_where": "dml does not run If in float16",
@@ -114,6 +120,8 @@ def test_each_rule_that_is_left_out_has_its_reason() -> None:
         "fuse/pack_qkv": "dml does not run com.microsoft.GroupQueryAttention+packed_qkv in float32",
         "lower/unpack_qkv": "dml does not run com.microsoft.GroupQueryAttention in float32",
         "lower/separate_rope": "dml does not run com.microsoft.GroupQueryAttention in float32",
+        "fuse/mha": "not for graphs of the role decoder",
+        "fuse/packed_attention": "not for graphs of the role decoder",
         "fuse/gelu": "dml does not run Gelu in float32",
         "lower/skip_norms": "nothing it removes has to go",
         "lower/rms_norm": "nothing it removes has to go",
@@ -135,7 +143,7 @@ def test_a_plan_accounts_for_every_rule(pair: tuple[str, str]) -> None:
 
 def test_an_encoder_has_no_cache_to_fuse() -> None:
     found = planned("cpu", F32, Role.ENCODER)
-    assert [str(step) for step in found.steps] == [*NORMS, *GELUS]
+    assert [str(step) for step in found.steps] == ["fuse/mha", "fuse/packed_attention", *NORMS, *GELUS, GQA_BODY]
     assert dict(found.skipped)["fuse/gqa"] == "not for graphs of the role encoder"
 
 

@@ -12,6 +12,8 @@ from workbench.ep.base import (
     GELU,
     GQA,
     LAYER_NORM,
+    MHA,
+    MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
     RMS_NORM,
@@ -26,7 +28,8 @@ from workbench.ep.base import (
 
 _RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
 _CASTS = f"{_RAN}; in float16 ONNX Runtime computes it in float32 between two Casts of its own"
-_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias window_cache"
+_F32_ONLY = f"{_RAN}; in float16 ONNX Runtime computes it between two Casts, while Attention has a kernel"
+_FEATURES = "do_rotary packed_qkv softcap local_window attention_bias window_cache head_sink smooth_softmax"
 
 CPU = ExecutionProvider(
     name="cpu",  # no bfloat16: onnxruntime 1.32.0 has no such kernel for MatMul, Add, Mul, Where, Sigmoid
@@ -35,6 +38,8 @@ CPU = ExecutionProvider(
     default_dtype=F32,
     kernels={
         GQA: kernel(F32, F16, has=_FEATURES, source=_RAN, confidence="measured"),
+        MHA: kernel(F32, has="bias key_padding_mask attention_bias cache", source=_F32_ONLY, confidence="measured"),
+        MS_ATTENTION: kernel(F32, has="mask attention_bias", source=_F32_ONLY, confidence="measured"),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),

@@ -12,6 +12,8 @@ from workbench.ep.base import (
     GELU,
     GQA,
     LAYER_NORM,
+    MHA,
+    MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
     RMS_NORM,
@@ -41,9 +43,13 @@ CUDA = ExecutionProvider(
     default_dtype=F16,
     kernels={
         GQA: kernel(
-            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm window_cache", source=_GQA,
+            F16, BF16, has="do_rotary packed_qkv softcap local_window qk_norm window_cache head_sink", source=_GQA,
             confidence="recorded",
         ),
+        MHA: kernel(
+            F32, F16, BF16, has="bias key_padding_mask attention_bias", source=_FUSED, confidence="recorded"
+        ),
+        MS_ATTENTION: kernel(F32, F16, BF16, has="mask attention_bias", source=_FUSED, confidence="recorded"),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),

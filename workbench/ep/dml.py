@@ -12,6 +12,8 @@ from workbench.ep.base import (
     GQA,
     IF,
     LAYER_NORM,
+    MHA,
+    MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
     RMS_NORM,
@@ -43,6 +45,8 @@ DML = ExecutionProvider(
     default_dtype=F16,
     kernels={
         GQA: kernel(F16, has="softcap local_window", source=_GENAI, confidence="documented"),
+        MHA: kernel(F32, F16, has="bias key_padding_mask attention_bias", source=_FUSED, confidence="documented"),
+        MS_ATTENTION: kernel(F32, F16, has="mask", source=_FUSED, confidence="documented"),
         SKIP_RMS_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
         SKIP_LAYER_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),

@@ -11,6 +11,8 @@ from workbench.ep.base import (
     GQA,
     IF,
     LAYER_NORM,
+    MHA,
+    MS_ATTENTION,
     MS_ROTARY,
     RMS_NORM,
     ROTARY,
@@ -32,6 +34,7 @@ _ATTENTION = (
 )
 _RMS = f"{_LIST} has it; ORT GenAI 0.18 writes primitives in float32 instead: acted on where both agree"
 _LAYER = f"{_LIST}; ORT GenAI 0.18 keeps it for NvTensorRtRtx"
+_NOBODY = "no list has it; the first design's matrix allows packed attention, and nobody recorded or tried it"
 _WRITES = "ORT GenAI 0.18 writes it for NvTensorRtRtx; not tried on a device"
 
 TRT_RTX = ExecutionProvider(
@@ -41,6 +44,8 @@ TRT_RTX = ExecutionProvider(
     default_dtype=F16,
     kernels={
         GQA: kernel(F16, BF16, has="do_rotary packed_qkv softcap local_window", source=_GENAI, confidence="documented"),
+        MHA: kernel(source=_NOBODY, confidence="documented"),
+        MS_ATTENTION: kernel(source=_NOBODY, confidence="documented"),
         LAYER_NORM: kernel(F32, F16, BF16, source=_LAYER, confidence="documented"),
         MS_ROTARY: kernel(F16, BF16, source=_PLUGIN, confidence="documented"),
         ATTENTION: kernel(F32, F16, BF16, has="float_mask", source=_ATTENTION, confidence="documented"),

@@ -14,6 +14,8 @@ from workbench.ep.base import (
     GQA,
     IF,
     LAYER_NORM,
+    MHA,
+    MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
     RMS_NORM,
@@ -30,9 +32,11 @@ from workbench.ep.base import (
 
 _RAN = "onnxruntime-ep-webgpu 0.4.0: kernel registry and one-node models on SwiftShader and lavapipe"
 _NO_SOFTCAP = f"{_RAN}; GroupQueryAttention ignores softcap on both, so it is not in the list"
+_NO_PADDING = f"{_RAN}; MultiHeadAttention refuses key_padding_mask"
+_FAR_OFF = f"{_RAN}; com.microsoft.Attention was 3e-4 off in float32 and 2 in float16, so it is not acted on"
 _ABSENT = "onnxruntime-ep-webgpu 0.4.0: no kernel; such a node is left to the CPU provider"
 _INT64_POSITIONS = "its kernels take int64 positions only"
-_FEATURES = "do_rotary packed_qkv local_window attention_bias qk_norm"
+_FEATURES = "do_rotary packed_qkv local_window attention_bias qk_norm head_sink smooth_softmax"
 _WRITES = "ORT GenAI 0.18 writes it for webgpu; not tried on a device"
 
 WEBGPU = ExecutionProvider(
@@ -42,6 +46,8 @@ WEBGPU = ExecutionProvider(
     default_dtype=F16,
     kernels={
         GQA: kernel(F32, F16, has=_FEATURES, source=_NO_SOFTCAP, confidence="measured"),
+        MHA: kernel(F32, F16, has="bias attention_bias", source=_NO_PADDING, confidence="measured"),
+        MS_ATTENTION: kernel(source=_FAR_OFF, confidence="measured"),
         SKIP_RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         SKIP_LAYER_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),

@@ -11,7 +11,7 @@ import functools
 
 import onnx_ir as ir
 
-from workbench.functions import cache, lengths, masks, rope
+from workbench.functions import cache, contrib, lengths, masks, rope
 from workbench.functions.cache import FIXED_CACHE_ATTENTION, LAST_TOKEN
 from workbench.functions.lengths import KEY_LENGTHS, MASK_BIAS, SLOT_LENGTHS
 from workbench.functions.masks import CAUSAL_MASK, PADDING_MASK, SLIDING_WINDOW_MASK
@@ -34,6 +34,7 @@ __all__ = [
     "WITHOUT_SHAPE",
     "ensure",
     "function",
+    "proto",
     "has_shape_free_body",
 ]
 
@@ -63,12 +64,14 @@ def needs_shape_free_body(use: OpId) -> bool:
     return " Shape " in _BODIES[""].get(use, "")
 
 
-@functools.lru_cache(maxsize=64)
-def _proto(use: OpId, opset: int, overload: str) -> object:
+@functools.lru_cache(maxsize=256)
+def proto(use: OpId, opset: int, overload: str) -> object:
+    """The body as ONNX's own ``FunctionProto``; not to be changed."""
     from onnx import parser
 
     header = f'<domain: "{WB_DOMAIN}", opset_import: ["" : {opset}]>'
-    return parser.parse_function(f"{header} {use.op_type} {_BODIES[overload][use]}")
+    body = contrib.text(use, overload) if contrib.is_contrib(use) else _BODIES[overload][use]
+    return parser.parse_function(f"{header} {use.op_type} {body}")
 
 
 def function(use: OpId, opset: int = OPSET, overload: str = "") -> ir.Function:
@@ -76,7 +79,7 @@ def function(use: OpId, opset: int = OPSET, overload: str = "") -> ir.Function:
 
     The opset must be the model's own: the inliner refuses to mix them.
     """
-    made = ir.serde.deserialize_function(_proto(use, opset, overload))  # type: ignore[arg-type]
+    made = ir.serde.deserialize_function(proto(use, opset, overload))  # type: ignore[arg-type]
     return ir.Function(use.domain, use.op_type, overload, graph=made.graph, attributes=list(made.attributes.values()))
 
 

@@ -32,10 +32,14 @@ class Facts(Protocol):
     def runs(self, use: OpId, dtype: ir.DataType) -> bool: ...
 
 
-def legality(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
+CONTROL_FLOW = ("If", "Loop", "Scan")
+
+
+def legality(model: ir.Model, facts: Facts, *, captured: bool = False) -> tuple[Diagnostic, ...]:
     """Findings: errors for what must not remain, warnings for nodes that go to another provider.
 
-    Nodes of one kind are counted together; ``where`` names the first.
+    Nodes of one kind are counted together; ``where`` names the first. ``captured``: the graph is recorded once and
+    replayed, so that nothing in it may depend on what a run computes.
     """
     found: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     functions = {function.domain for function in model.functions.values()}
@@ -44,7 +48,20 @@ def legality(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
         if problem:
             found[problem].append(node.name or node.op_type)
     diagnostics = [_diagnostic(code, text, nodes, facts) for (code, text), nodes in found.items()]
-    return tuple(diagnostics) + boundary(model, facts)
+    return (*diagnostics, *boundary(model, facts), *(_captured(model, facts) if captured else ()))
+
+
+def _captured(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
+    """Control flow in the graph or in the body of a function, and what such a graph is for."""
+    graphs = (model.graph, *model.functions.values())
+    flow = [n for graph in graphs for n in ir.traversal.RecursiveGraphIterator(graph) if n.op_type in CONTROL_FLOW]
+    found = []
+    if flow:
+        kinds = ", ".join(sorted({node.op_type for node in flow}))
+        text = f"{facts.name}: a captured graph is replayed as it was recorded, so no {kinds} may remain"
+        found.append(Diagnostic("legality.control-flow", "error", text, flow[0].name or flow[0].op_type))
+    text = "the graph is for decoding alone: one row, one new token (graph_capture=True)"
+    return (*found, Diagnostic("legality.decode-only", "info", text))
 
 
 def problem_of(

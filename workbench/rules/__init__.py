@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.fuse import bias_gelu, gelu, gqa, pack_qkv, skip_layer_norm, skip_rms_norm
+from workbench.rules.fuse import bias_gelu, gelu, gqa, mha, pack_qkv, packed_attention, skip_layer_norm, skip_rms_norm
 from workbench.rules.lower import (
     attention,
     eliminate_shape,
     gelu_to_ms,
+    gqa_to_standard,
     if_to_where,
     layer_norm,
+    ms_to_standard,
     rms_norm,
     rotary_to_ms,
     separate_rope,
@@ -23,12 +25,16 @@ __all__ = ["RULES", "Refusal", "Rewrite", "Rule", "Site"]
 RULES: tuple[Rule, ...] = (
     gqa.RULE,
     pack_qkv.RULE,
+    mha.RULE,
+    packed_attention.RULE,
     skip_rms_norm.RULE,
     skip_layer_norm.RULE,
     gelu.RULE,
     bias_gelu.RULE,
     unpack_qkv.RULE,
     separate_rope.RULE,
+    gqa_to_standard.RULE,
+    ms_to_standard.RULE,
     attention.RULE,
     rotary_to_ms.RULE,
     skip_norms.RULE,

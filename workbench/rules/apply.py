@@ -81,7 +81,7 @@ def _ask(model: ir.Model, node: ir.Node, step: Step, plan: Plan, watch: Watch | 
     if watch is not None:
         watch.begin()
     try:
-        change = answer(rule, Site(node, model, plan.dtype, step.allows, plan.padding))
+        change = answer(rule, Site(node, model, plan.dtype, step.allows, plan.padding, plan.inline))
     except Refusal as refusal:
         misses.append(_miss(rule, node, refusal))
         if watch is not None:

@@ -56,7 +56,8 @@ class Rewrite:
 class Site:
     """Where a rule works: the anchor and what the plan allows there. Never an execution provider.
 
-    ``allows`` holds the optional features of the produced operator that the kernel has.
+    ``allows`` holds the optional features of the produced operator that the kernel has; ``inline`` says that no
+    function of ours may stay.
     """
 
     node: ir.Node
@@ -64,6 +65,7 @@ class Site:
     dtype: ir.DataType
     allows: frozenset[str]
     padding: Padding = "right"
+    inline: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

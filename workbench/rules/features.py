@@ -51,6 +51,19 @@ FEATURES: Mapping[OpId, Mapping[str, Asks]] = {
         "attention_bias": _given(10),
         "qk_norm": _given(14),
         "window_cache": _set("sliding_window_cache"),
+        "head_sink": _given(11),
+        "smooth_softmax": lambda node: attr(node, "smooth_softmax", -1) == 1 and value_in(node, 11) is None,
+    },
+    OpId("MultiHeadAttention", MS_DOMAIN): {
+        "bias": _given(3),
+        "key_padding_mask": _given(4),
+        "attention_bias": _given(5),
+        "cache": _given(6),
+    },
+    OpId("Attention", MS_DOMAIN): {
+        "mask": _given(3),
+        "cache": _given(4),
+        "attention_bias": _given(5),
     },
 }
 """Features by operator, each with how a node shows that it uses it."""

@@ -10,7 +10,15 @@ import onnx_ir as ir
 import pytest
 
 from tests.golden_ops import words
-from tests.unit.rules import test_gelu, test_gqa, test_lower_norms, test_pack_qkv, test_rope_tables, test_skip_rms_norm
+from tests.unit.rules import (
+    test_gelu,
+    test_gqa,
+    test_lower_norms,
+    test_mha,
+    test_pack_qkv,
+    test_rope_tables,
+    test_skip_rms_norm,
+)
 from tests.unit.rules.graphs import applied, each, llama, nodes, parsed, rule
 from workbench.ep import execution_providers, get_ep
 from workbench.models import SPECS, lookup
@@ -86,6 +94,10 @@ FIRES: dict[str, tuple[Callable[[], ir.Model], tuple[str, ...]]] = {
     "fuse/bias_gelu": (
         lambda: test_gelu.graph("a = Add (bias, x) y = Gelu (a)", constants=test_gelu.BIAS), (),
     ),
+    "fuse/mha": (test_mha.bert, ()),
+    "fuse/packed_attention": (test_mha.bert, ("fuse/mha",)),
+    "lower/gqa_to_standard": (llama, ("fuse/gqa",)),
+    "lower/ms_to_standard": (test_mha.bert, ("fuse/mha",)),
     "lower/unpack_qkv": (llama, ("fuse/gqa", "fuse/pack_qkv")),
     "lower/separate_rope": (llama, ("fuse/gqa",)),
     "lower/attention": (llama, ()),
@@ -229,7 +241,9 @@ ONE_LINE = {
         "pattern wants nothing as input 1, graph has the graph input 'bias'; "
         "pattern wants nothing as input 2, graph has the graph input 'scale'",
     ),
-    "lower/if_to_where": ("y = Identity (x)", "Identity", "pattern wants ep_workbench.LongRopeTable, graph has an"),
+    "lower/if_to_where": (
+        "y = Identity (x)", "Identity", "pattern wants If or ep_workbench.LongRopeTable, graph has an",
+    ),
     "lower/skip_norms": (
         "y = com.microsoft.SkipLayerNormalization (x, scale)", "SkipLayerNormalization",
         "pattern wants scale as input 2, the graph has none",

@@ -15,7 +15,7 @@ from workbench import ArgumentError, get_ep, optimize, register_ep
 from workbench.analysis.fusion_details import fusion_details
 from workbench.ep import execution_providers, unregister_ep
 from workbench.ep.base import kernel
-from workbench.errors import FusionError, UnknownNameError
+from workbench.errors import FusionError, UnknownNameError, WorkbenchError
 from workbench.rules import RULES, Refusal, Rewrite, Rule, Site
 from workbench.rules.graph import made_by, new, required
 from workbench.types import MS_DOMAIN, OpId, Stage

@@ -132,7 +132,7 @@ def test_passes_tell_what_they_did_and_to_which_nodes() -> None:
     repeated = step["cleanup/repeated"]
     assert (repeated.gain, len(repeated.rewired)) == (-1, 1)  # the Add reads one Relu twice
     assert sorted(n.name for n in step["cleanup/names"].added) == ["Add_1", "Relu_1"]
-    assert recording.counts == (5, 5, 4, 3, 2, 2, 2, 2, 2, 2)
+    assert recording.counts == (5, 5, 4, 3, 2, 2, 2, 2, 2, 2, 2)
     assert recording.end == ("Relu_1", "Add_1")
 
 
@@ -148,7 +148,7 @@ def test_misses_know_when_the_rule_looked() -> None:
 
 def test_texts() -> None:
     recording = of(optimize(llama(), execution_provider="cpu", record=True))
-    rewrites = "; fuse/gqa 2, fuse/pack_qkv 2, fuse/skip_rms_norm 4)"
+    rewrites = "; fuse/gqa 2, fuse/pack_qkv 2, fuse/skip_rms_norm 4, fuse/repeated 1)"
     assert repr(recording).startswith(f"Recording(cpu float32: {len(recording.steps)} steps, 53 -> ")
     assert rewrites in repr(recording)
     assert repr(recording.steps[5]).startswith("RecordedStep(6 fuse fuse/gqa at ")

@@ -28,7 +28,7 @@ TRANSPOSE, CONCAT = OpId("Transpose"), OpId("Concat")
 
 
 @dataclasses.dataclass(frozen=True)
-class _Projection:
+class Projection:
     """``x @ weight (+ bias)``; ``turned`` says that the weight is stored ``[out, in]`` and transposed in the graph."""
 
     x: ir.Value
@@ -47,6 +47,20 @@ class _Projection:
 def rewrite(site: Site) -> Rewrite:
     """Pack three projections of one input; refuse anything else between input and attention."""
     node = site.node
+    found = projections(node)
+    nodes = _packed(found)
+    gqa = new(GQA, [nodes[-1].outputs[0], None, None, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
+    for made in nodes:
+        made.metadata_props[SCOPE_KEY] = f"{scope(node)}.qkv_proj"
+    return Rewrite([*nodes, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
+
+
+def projections(node: ir.Node) -> list[Projection]:
+    """The projections that make the first three inputs of a node.
+
+    Raises:
+        Refusal: they do not fit into one.
+    """
     found = [_named(name, required(node, i)) for i, name in enumerate(("query", "key", "value"))]
     first = found[0]
     if other := next((p for p in found if p.x is not first.x), None):
@@ -55,21 +69,17 @@ def rewrite(site: Site) -> Rewrite:
         raise Refusal("only some of query, key and value have a bias")
     if len({p.turned for p in found}) > 1:
         raise Refusal("the weights are stored in different layouts", kind="unmatched")
-    nodes = _packed(found)
-    gqa = new(GQA, [nodes[-1].outputs[0], None, None, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
-    for made in nodes:
-        made.metadata_props[SCOPE_KEY] = f"{scope(node)}.qkv_proj"
-    return Rewrite([*nodes, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
+    return found
 
 
-def _named(name: str, value: ir.Value) -> _Projection:
+def _named(name: str, value: ir.Value) -> Projection:
     try:
         return _projection(value)
     except Refusal as refusal:
         raise Refusal(f"{name}: {refusal}", kind=refusal.kind, at=refusal.at) from None
 
 
-def _projection(value: ir.Value) -> _Projection:
+def _projection(value: ir.Value) -> Projection:
     bias, add = None, made_by(value, ADD)
     if add is not None:
         product, bias = required(add, 0), required(add, 1)
@@ -88,10 +98,10 @@ def _projection(value: ir.Value) -> _Projection:
     stored = required(transpose, 0) if transpose else weight
     if not stored.is_initializer():
         raise Refusal("the weight is not an initializer", kind="unmatched", at=stored)
-    return _Projection(required(matmul, 0), stored, bias, transpose is not None)
+    return Projection(required(matmul, 0), stored, bias, transpose is not None)
 
 
-def _packed(found: list[_Projection]) -> list[ir.Node]:
+def _packed(found: list[Projection]) -> list[ir.Node]:
     x, turned, dtype = found[0].x, found[0].turned, found[0].weight.dtype or ir.DataType.FLOAT
     rows, width = sum(p.width for p in found), last_dim(x)
     shape = [rows, width] if turned else [width, rows]
