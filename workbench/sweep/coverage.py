@@ -154,7 +154,10 @@ def _rows(ep: ExecutionProvider, dtype: ir.DataType, recipes: dict[str, list[Rec
             counts[name] = [count + flag for count, flag in zip(counts[name], flags, strict=True)]
     planned |= {ANY} if planned & set(fusions) else set()
     word = dtype_word(dtype)
-    return [CoverageRow(name, ep.name, word, name in planned, *counts[name], len(recipes)) for name in counts]
+    return [
+        CoverageRow(name, ep.name, word, name in planned, candidates, fired, whole, len(recipes))
+        for name, (candidates, fired, whole) in counts.items()
+    ]
 
 
 NONE = (False, False, False)
