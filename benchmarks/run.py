@@ -7,7 +7,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import building, diffing, importing, memory, saving
+from benchmarks import building, diffing, exporting, importing, memory, saving
 from benchmarks import metadata as inference_metadata
 
 VERSIONS = ("onnxruntime", "onnx", "onnx-ir", "onnxscript", "numpy")
@@ -21,6 +21,7 @@ def main() -> None:
         "skeleton": importing.skeleton_modules(),
         "memory": memory.peak_ratio(),
         "saving": saving.measure(),
+        "exporting": exporting.measure(),
         "diffing": diffing.measure(),
         "building": building.against_mobius() | {"seconds_per_layer": building.growth()},
         "metadata": inference_metadata.measure(),

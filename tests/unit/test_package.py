@@ -292,7 +292,7 @@ def test_other_folders_are_never_replaced(tmp_path: Path) -> None:
     refused(lambda: package().save(tmp_path / "file", overwrite=True), "is not a folder")
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     refused(lambda: package().save(tmp_path / "link", overwrite=True), "is not a folder")
-    refused(lambda: package().save(tmp_path / "file" / "p"), "could not be saved", "exists")
+    refused(lambda: package().save(tmp_path / "file" / "p"), "file is not a folder, so p cannot be made in it")
     package().save(tmp_path / "p")
     (tmp_path / "p" / "notes.txt").write_text("x")
     refused(lambda: package().save(tmp_path / "p", overwrite=True), "not of the package (notes.txt)")

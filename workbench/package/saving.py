@@ -105,6 +105,8 @@ def _failed(target: Path, error: OSError) -> SaveError:
 def _check_target(target: Path, overwrite: bool) -> None:
     """Refuse what a save would destroy: another kind of folder always, a package without ``overwrite``."""
     if not os.path.lexists(target):
+        if (above := next((place for place in target.parents if os.path.lexists(place)), None)) and not above.is_dir():
+            raise SaveError(f"{above} is not a folder, so {target.name} cannot be made in it. Choose another place.")
         return
     if target.is_symlink() or not target.is_dir():
         raise SaveError(f"{target} exists and is not a folder. Choose another place.")

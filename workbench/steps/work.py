@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.markup import plural
 from workbench.build import check_options, recipe_for
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.recipe import Recipe, variant_of
@@ -56,7 +57,7 @@ def source(c: Choices, products: Products, hooks: Hooks) -> Made:
 def config(c: Choices, products: Products, hooks: Hooks) -> Made:
     """The frozen config, and the weights under the names that the module gives them."""
     recipe = recipe_for(c.model, module_class=None, load_weights=c.load_weights)
-    return Made(recipe, f"{recipe.config.num_hidden_layers} layers", (ConfigReport(recipe.config),))
+    return Made(recipe, plural(recipe.config.num_hidden_layers, "layer"), (ConfigReport(recipe.config),))
 
 
 def generic(c: Choices, products: Products, hooks: Hooks) -> Made:
@@ -67,7 +68,7 @@ def generic(c: Choices, products: Products, hooks: Hooks) -> Made:
     ep, dtype, variant = _wanted(c, recipe)
     models, _ = recipe.generic(dtype, recipe.options(ep, variant=variant))
     (model,) = models.values()
-    return Made(model, f"{len(model.graph):,} nodes", (histogram(model),))
+    return Made(model, plural(len(model.graph), "node"), (histogram(model),))
 
 
 def ep(c: Choices, products: Products, hooks: Hooks) -> Made:
@@ -75,7 +76,7 @@ def ep(c: Choices, products: Products, hooks: Hooks) -> Made:
     recipe: Recipe = products["config"]
     provider, dtype, variant = _wanted(c, recipe)
     package = recipe.package(provider, dtype, padding=c.padding, variant=variant)  # type: ignore[arg-type]  # checked
-    return Made(package, f"{len(package.model.graph):,} nodes", (package.report,))
+    return Made(package, plural(len(package.model.graph), "node"), (package.report,))
 
 
 def package(c: Choices, products: Products, hooks: Hooks) -> Made:
@@ -98,7 +99,7 @@ def checked(c: Choices, products: Products, hooks: Hooks) -> Made:
     hooks.check()
     built: Package = products["ep"]
     parity = Comparison({built.execution_provider: built}, _reference(products["config"]), built.name).parity(c.prompt)
-    return Made(found, f"{len(found.findings)} findings, parity {parity.conclusion}", (found, parity))
+    return Made(found, f"{plural(len(found.findings), 'finding')}, parity {parity.conclusion}", (found, parity))
 
 
 def running(c: Choices, products: Products, hooks: Hooks) -> Made:
@@ -113,7 +114,7 @@ def running(c: Choices, products: Products, hooks: Hooks) -> Made:
         hooks.piece(text)
         hooks.check()
     answer = stream.result
-    return Made(answer, f"{len(answer.tokens)} tokens", (answer,))
+    return Made(answer, plural(len(answer.tokens), "token"), (answer,))
 
 
 WORK: Mapping[str, Callable[[Choices, Products, Hooks], Made]] = {

@@ -292,3 +292,13 @@ def test_bfloat16_is_for_its_provider_alone(tmp_path: Path) -> None:
     assert report.notes[0] == "The client needs the provider cuda; CPU kernels do not compute in bfloat16."
     assert "elsewhere clear it" in exported(tmp_path / "y", "cuda", "float16").notes[0]
     assert lint(tmp_path / "x").findings == ()
+
+
+def test_a_file_where_a_folder_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for dry in (False, True):
+        with pytest.raises(SaveError, match="file is not a folder, so x cannot be made in it"):
+            exported(tmp_path / "file" / "x", dry_run=dry)
+        with pytest.raises(SaveError, match="file is not a folder, so y cannot be made in it"):
+            exported(tmp_path / "file" / "x" / "y", dry_run=dry)
+    assert (tmp_path / "file").read_text() == "mine"
