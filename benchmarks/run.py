@@ -7,7 +7,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import building, diffing, importing, memory, saving
+from benchmarks import building, diffing, importing, memory, pipeline, saving
 
 VERSIONS = ("onnxruntime", "onnx", "onnx-ir", "onnxscript", "numpy")
 
@@ -21,6 +21,7 @@ def main() -> None:
         "memory": memory.peak_ratio(),
         "saving": saving.measure(),
         "diffing": diffing.measure(),
+        "pipeline": pipeline.measure(),
         "building": building.against_mobius() | {"seconds_per_layer": building.growth()},
     }
     text = json.dumps(results, indent=2)
