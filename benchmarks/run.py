@@ -7,7 +7,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import building, diffing, exporting, importing, memory, saving
+from benchmarks import building, diffing, exporting, importing, memory, pipeline, saving
 from benchmarks import metadata as inference_metadata
 
 VERSIONS = ("onnxruntime", "onnx", "onnx-ir", "onnxscript", "numpy")
@@ -23,6 +23,7 @@ def main() -> None:
         "saving": saving.measure(),
         "exporting": exporting.measure(),
         "diffing": diffing.measure(),
+        "pipeline": pipeline.measure(),
         "building": building.against_mobius() | {"seconds_per_layer": building.growth()},
         "metadata": inference_metadata.measure(),
     }
