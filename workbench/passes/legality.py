@@ -52,7 +52,7 @@ def legality(model: ir.Model, facts: Facts, *, captured: bool = False) -> tuple[
 
 def _captured(model: ir.Model, facts: Facts) -> tuple[Diagnostic, ...]:
     """Control flow in the graph or in the body of a function, and what such a graph is for."""
-    graphs = (model.graph, *model.functions.values())
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     flow = [n for graph in graphs for n in ir.traversal.RecursiveGraphIterator(graph) if n.op_type in CONTROL_FLOW]
     found = []
     if flow:
