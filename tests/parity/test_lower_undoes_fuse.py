@@ -5,59 +5,20 @@ from __future__ import annotations
 import collections
 import functools
 
-import numpy as np
 import onnx_ir as ir
 import pytest
 
-from tests.golden_ops import words
-from tests.parity.running import RowLogits, alone, batch, distance
+from tests.parity.running import RowLogits, distance
+from tests.small import generic, numbers, on
 from workbench.ep import get_ep
-from workbench.models import SPECS, lookup
-from workbench.optimize import run_plan
-from workbench.recipe import Recipe
+from workbench.models import SPECS
 from workbench.rules import RULES
-from workbench.rules.plan import plan
-from workbench.runtime.ort_cpu import OrtCpuSession
-from workbench.tasks import get_task
-from workbench.types import MS_DOMAIN, WB_DOMAIN, Role, Stage
+from workbench.types import MS_DOMAIN, WB_DOMAIN, Stage
 
-ROWS, MORE = [[5, 9, 31, 2, 77, 40, 8, 13, 21, 60, 3, 17, 90], [44, 6, 7, 30, 12, 81, 9]], [[4, 8], [15, 16]]
 BOUND = 2e-5
 FAMILIES = ("llama", "gemma2", "mistral", "phi", "gpt_neox", "qwen2", "bert", "gpt2")
 PATHS = [("cpu", "onnx-standard"), ("cpu", "default"), ("cpu", "cuda"), ("cpu", "dml"), ("cpu", "trt-rtx")]
 PATHS += [("dml", "onnx-standard"), ("webgpu", "default")]
-
-
-@functools.cache
-def generic(family: str) -> tuple[ir.Model, Role]:
-    spec = lookup(family)
-    recipe = Recipe(spec.module, spec.read(words(spec)), get_task(spec.task))
-    (model,) = recipe.generic(ir.DataType.FLOAT)[0].values()
-    rng = np.random.default_rng(3)
-    for name in sorted(model.graph.initializers):
-        value = model.graph.initializers[name]
-        if value.const_value is None:
-            shape = value.shape.numpy()  # type: ignore[union-attr]
-            drawn = rng.standard_normal(shape) * (0.1 if len(shape) == 1 else 1.5 / shape[-1] ** 0.5)
-            value.const_value = ir.tensor((drawn + (len(shape) == 1)).astype(np.float32), name=name)
-    return model, get_task(spec.task).roles["model"]
-
-
-def on(model: ir.Model, role: Role, name: str) -> ir.Model:
-    """A provider's graph; inputs stay, so that a second provider may use them."""
-    ep = get_ep(name)
-    return run_plan(model, plan(ep, ir.DataType.FLOAT, role, RULES), ep).model
-
-
-def numbers(model: ir.Model, role: Role) -> list[RowLogits]:
-    with OrtCpuSession(model) as session:
-        if role is Role.DECODER:
-            return alone(session, ROWS, MORE, "right") + batch(session, ROWS, MORE, "right", "right")
-        width = max(map(len, ROWS))
-        mask = np.array([[1] * len(r) + [0] * (width - len(r)) for r in ROWS])
-        ids = np.array([[*r, *[0] * (width - len(r))] for r in ROWS])
-        found = session.run({"input_ids": ids, "attention_mask": mask, "token_type_ids": ids % 2})["last_hidden_state"]
-        return [(found[b, : len(row)], found[b, :1]) for b, row in enumerate(ROWS)]
 
 
 @functools.cache

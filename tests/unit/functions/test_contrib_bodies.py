@@ -158,6 +158,30 @@ def test_without_a_cache(dtype: Any) -> None:
     assert max(float(np.abs(a.astype(np.float64) - b).max()) for a, b in pairs) <= LIMITS[dtype]
 
 
+@DTYPES
+@pytest.mark.parametrize("step", ["prompt", "padded", "decode"])
+def test_normalised_queries_and_keys(step: str, dtype: Any) -> None:
+    """The CPU kernel refuses the norms, so they stand before it: RMS of each head, then rotation inside."""
+    inputs = gqa_inputs(dtype, **STEPS[step], rotary=True)
+    rng, epsilon = np.random.default_rng(9), 1e-3
+    scales = [1 + drawn(rng, dtype, D) / 4 for _ in range(2)]
+    fused = [*inputs, *[None] * (14 - len(inputs)), ("q_scale", scales[0]), ("k_scale", scales[1])]
+    outside = list(inputs)
+    for index, scale in enumerate(scales):
+        name, x = inputs[index]
+        heads = x.astype(np.float32).reshape(*x.shape[:2], -1, D)
+        unit = heads / np.sqrt((heads**2).mean(-1, keepdims=True) + epsilon)
+        outside[index] = (name, (unit * scale.astype(np.float32)).reshape(x.shape).astype(dtype))
+    words = {"num_heads": H, "kv_num_heads": K, "do_rotary": 1}
+    body = lowered(
+        one_node("GroupQueryAttention", fused, 3, qk_norm_epsilon=epsilon, **words), "lower/gqa_to_standard", True
+    )
+    kernel = one_node("GroupQueryAttention", outside, 3, **words)
+    expected, found = run(kernel, given_of(outside)), run(body, given_of(fused))
+    pairs = zip(real(expected, STEPS[step]), real(found, STEPS[step]), strict=True)
+    assert max(float(np.abs(a.astype(np.float64) - b).max()) for a, b in pairs) <= LIMITS[dtype]
+
+
 def _distance(model: ir.Model, name: str, inputs: list[Any], inline: bool) -> float:
     kernel, body = (run(g, given_of(inputs)) for g in (model, lowered(model, name, inline)))
     return max(float(np.abs(kernel[o].astype(np.float64) - body[o]).max()) for o in kernel)
