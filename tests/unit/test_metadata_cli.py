@@ -102,6 +102,26 @@ def test_an_unknown_dialect_is_wrong_usage() -> None:
 
 
 # --- show -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("verb", ["validate", "show"])
+def test_a_root_that_is_no_folder_is_wrong_usage(verb: str, tmp_path: Path) -> None:
+    for root in (tmp_path / "absent", DEC):
+        result = run(verb, DEC, "--package-root", root)
+        assert result.exit_code == 2 and "package-root" in result.output
+
+
+@pytest.mark.parametrize("verb", ["validate", "show", "diff"])
+def test_a_terminal_is_not_told_what_to_do(verb: str, tmp_path: Path) -> None:
+    data = base("dec")
+    step = data["pipeline"]["workflow"]["steps"][0]["steps"][0]
+    data["pipeline"]["workflow"]["inputs"]["\x1b[2J"] = data["pipeline"]["workflow"]["inputs"]["mask"]
+    step["inputs"] |= {"mask": "\x1b[2J", "\x1b[3J": "mask"}
+    data["required_capabilities"] = ["\x1b[4J"]
+    path = tmp_path / "a.yaml"
+    path.write_text(to_yaml(data), encoding="utf-8")
+    result = run(verb, path, *([DEC] if verb == "diff" else []))
+    assert "\x1b" not in result.output and "\\x1b[" in result.output
+
+
 def test_show_has_every_section() -> None:
     found = answer("show", DEC)
     assert set(found) == {"source", "dialect", "identity", *SECTIONS[:-1]}

@@ -37,7 +37,13 @@ Dialect = Annotated[
 ]
 Root = Annotated[
     Path | None,
-    typer.Option("--package-root", metavar="DIR", help="Look for files here; without it in SOURCE, if it is a folder."),
+    typer.Option(
+        "--package-root",
+        metavar="DIR",
+        exists=True,
+        file_okay=False,
+        help="Look for files here; without it in SOURCE, if it is a folder.",
+    ),  # fmt: skip
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 Traceback = Annotated[
@@ -293,10 +299,16 @@ def _table(result: Any) -> None:
     from workbench.cli.tables import show as show_table
 
     columns = result.BRIEF or result.COLUMNS
-    rows = [["-" if row[name] in (None, "") else row[name] for name in columns] for row in result.rows()]
+    rows = [[_cell(row[name]) for name in columns] for row in result.rows()]
     console().print(repr(result), soft_wrap=True)
     if rows:
         show_table(console(), "", columns, rows)
+
+
+def _cell(value: Any) -> str:
+    """What a table shows; a name may hold what a terminal would obey."""
+    text = "-" if value in (None, "") else str(value)
+    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def _json(document: dict[str, Any]) -> str:

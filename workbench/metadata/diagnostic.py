@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench import errors
+from workbench.metadata.wording import q
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +18,7 @@ Path = tuple[str | int, ...]
 Stage = Literal["parse", "semantic", "package", "admission"]
 STAGES: tuple[Stage, ...] = ("parse", "semantic", "package", "admission")
 _PLAIN = re.compile(r"[\w/-]+\Z")
+_LONGEST = 80
 
 
 def show_path(path: Sequence[str | int]) -> str:
@@ -25,15 +27,11 @@ def show_path(path: Sequence[str | int]) -> str:
     for step in path:
         if isinstance(step, int):
             parts.append(f"[{step}]")
-        elif _PLAIN.match(step):
+        elif len(step) <= _LONGEST and _PLAIN.match(step):
             parts.append(f".{step}")
         else:
-            parts.append(f"[{_shorten(step)!r}]")
+            parts.append(f"[{q(step)}]")
     return "".join(parts).removeprefix(".")
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 @dataclasses.dataclass(frozen=True)

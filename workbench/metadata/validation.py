@@ -13,12 +13,14 @@ from workbench.metadata.context import Context
 from workbench.metadata.diagnostic import STAGES, Diagnostic, Diagnostics, Path, show_path
 from workbench.metadata.dialects import reader_of
 from workbench.metadata.reading import Loaded, load
+from workbench.metadata.reading.limits import MOST_PLACES
 from workbench.metadata.registry import Finding, Rule
 from workbench.metadata.rules import RULES
+from workbench.metadata.wording import cut
 
 Source = str | bytes | os.PathLike[str] | Mapping[str, Any]
 _LOWERING = (98, 99)
-_MOST = 1000  # findings of one rule
+_MOST = MOST_PLACES
 _LONGEST = 600  # characters of a message, which may repeat names of the document
 _Found = dict[int, list[Finding]]
 
@@ -97,9 +99,9 @@ def _most(findings: list[Finding]) -> list[Finding]:
 
 def _diagnostic(made: Rule, finding: Finding, lines: dict[Path, int | None]) -> Diagnostic:
     line = finding.line if finding.line is not None else lines.get(finding.path)
-    message = finding.message if len(finding.message) <= _LONGEST else f"{finding.message[:_LONGEST]}..."
+    message, hint = (cut(text, _LONGEST) for text in (finding.message, finding.hint))
     return Diagnostic(
-        made.code, finding.severity or "error", message, show_path(finding.path), finding.hint,
+        made.code, finding.severity or "error", message, show_path(finding.path), hint,
         made.number, made.stage, finding.path, line,
     )  # fmt: skip
 

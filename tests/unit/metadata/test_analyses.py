@@ -382,3 +382,19 @@ def test_a_difference_shows_itself() -> None:
     assert "&lt;b&gt;" in found._repr_html_() and "<b>" not in found._repr_html_()
     assert list(found.to_frame().columns) == ["kind", "section", "path", "before", "after"]
     assert str(found.changes[0]).startswith("added pipeline.workflow.inputs['<b>']: {'contract'")
+
+
+@pytest.mark.parametrize("rank", [0, 16, 17, 2**63])
+def test_a_rank_without_a_shape_is_written_in_few_words(rank: int) -> None:
+    document = base("dec")
+    put("in.mask.contract", {"dtype": "int64", "rank": rank})(document)
+    (row,) = value_table(document).of("mask")
+    assert row.contract == f"int64[{', '.join('?' * rank) if rank <= 16 else f'{rank} axes'}]"
+
+
+def test_an_entry_twice_in_a_set_is_one_difference() -> None:
+    document = base("dec")
+    document["pipeline"]["workflow"]["manifest"]["capabilities"] += ["mine", "mine"]
+    assert [str(change) for change in diff(base("dec"), document).changes] == [
+        "added pipeline.workflow.manifest.capabilities: mine"
+    ]

@@ -331,3 +331,9 @@ def test_documents_that_the_client_ran_are_valid(name: str) -> None:
     there = convert(path, "pr828")
     assert not validate(there.data)
     assert convert(there.data, "v1").data == load(path).data
+
+
+@pytest.mark.parametrize("to", ["v1", "pr828"])
+def test_a_document_that_can_be_read_in_two_ways_is_not_converted(to: str) -> None:
+    with pytest.raises(ModelFileError, match="stands twice"):
+        convert("model: {vocab_size: 1, vocab_size: 2}", to)

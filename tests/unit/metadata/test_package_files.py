@@ -48,7 +48,7 @@ def root(tmp_path: Path) -> Path:
 PATHS = {
     "lm.onnx": (), "./deep/../lm.onnx": (), "inside": (), "deep/up": (), "absolute": (), "deep//lm.onnx": (),
     "nothing.onnx": ("Q271",), "deep/nothing": ("Q271",), "lm.onnx/x": ("Q271",), "loop": ("Q271",), "a": ("Q271",),
-    "dangling": ("Q271",), "x" * 300: ("Q271",), "a\0b": ("Q271",), "é/\udc80": ("Q271",),
+    "dangling": ("Q271",), "x" * 300: ("Q271",), "a\0b": ("Q271",), "é/\udc80": ("A1",),
     "../package/lm.onnx": ("Q272",), "../secret.onnx": ("Q272",), "/etc/hostname": ("Q272",), "outside": ("Q272",),
     "far": ("Q272",), "folder/secret.onnx": ("Q272",), "deep/../../secret.onnx": ("Q272",), "C:\\lm.onnx": ("Q272",),
     "\\\\host\\share\\lm.onnx": ("Q272",), "deep": ("Q273",), ".": ("Q273",),

@@ -14,8 +14,8 @@ import pytest
 from tests.unit.metadata.fixtures import base
 from workbench.errors import ArgumentError, UnknownNameError
 from workbench.metadata import load, validate
-from workbench.metadata.reading import from_yaml, scalars
-from workbench.metadata.reading.limits import MAX_BYTES
+from workbench.metadata.reading import from_json, from_yaml, scalars
+from workbench.metadata.reading.limits import MAX_BYTES, MAX_NAME, MOST_PLACES
 
 NESTED = 1000
 
@@ -61,6 +61,13 @@ TEXTS: dict[str, tuple[str | bytes, str]] = {
     "a call of Python": ("a: !!python/name:os.system x", "does not go with"),
     "a tag that does not fit": ("a: !!int x", "does not go with"),
     "a text that is too long": ("# " + "x" * MAX_BYTES, "bytes"),
+    "a long text behind aliases": (f"a: &a {'x' * 10**6}\nb: [{', '.join(['*a'] * 9)}]", "characters, those behind"),
+    "a list of long texts behind aliases": (f"a: &a [{'x' * 10**6}]\nb: [{', '.join(['*a'] * 9)}]", "characters"),
+    "a long key": (f"? {'x' * (MAX_NAME + 1)}\n: 1", "1,001 characters; at most 1,000"),
+    "an alias as a long key": (f"a: &a {'x' * (MAX_NAME + 1)}\n*a : 1", "1,001 characters"),
+    "a key that another mapping is merged by": ("a: &a {b: 1}\n<<: *a", "Merge keys are not read"),
+    "an alias with a long name": (f"a: *{'b' * 10**5}", "*bbb"),
+    "half a character in a text": ('{"a": "\ud800"}', "surrogates not allowed"),
 }  # fmt: skip
 
 
@@ -89,11 +96,46 @@ def _json_file(folder: Path, text: str) -> Path:
         ("[" * NESTED + "]" * NESTED, "deep inside"),
         ('{"a": [' + "1," * 300_001 + "1]}", "more than 300,000"),
         ("", "no JSON"),
+        ('{"model": {"vocab_size": ' + "9" * 401 + "}}", "more than 400 digits"),
+        ('{"' + "x" * (MAX_NAME + 1) + '": 1}', "1,001 characters"),
+        ('{"schema_version": "\\ud800"}', "half of a character"),
+        ('{"\\udc00": 1}', "half of a character"),
+        ('{"a": "' + "x" * 1000, "no JSON"),
     ],
 )  # fmt: skip
 def test_json_that_is_none_gets_a_diagnostic(tmp_path: Path, text: str, says: str) -> None:
     found = validate(_json_file(tmp_path, text))
     assert found.codes == ("A1",) and says in found[0].message, found
+
+
+def test_what_just_fits_is_read(tmp_path: Path) -> None:
+    text = json.dumps({"model": {"x" * MAX_NAME: "\\ud83d\\ude00", "n": 10**399}}).replace("\\\\", "\\")
+    for source in (text, _json_file(tmp_path, text), load(text).data):
+        assert validate(source).codes == ("B13",), validate(source)
+
+
+@pytest.mark.parametrize("text", ['"' + '\\"' * 1000, '"' + "\\\n" * 1000, '"' + "x" * 1000 + "\\", '"a\\\\"'])
+def test_a_text_of_json_is_one_token_even_without_an_end(text: str) -> None:
+    assert [token.group() for token in from_json._TOKEN.finditer(text)] == [text]
+
+
+@pytest.mark.parametrize("inside", ["x", "\\n"])
+def test_a_long_text_of_json_takes_little_memory(tmp_path: Path, inside: str) -> None:
+    path = _json_file(tmp_path, json.dumps({"schema_version": ""})[:-2] + inside * 10**6 + '"}')
+    tracemalloc.start()
+    assert validate(path).codes == ("B13",)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 12 * 10**6
+
+
+def test_very_many_keys_twice_get_no_path_each(tmp_path: Path) -> None:
+    many = MOST_PLACES + 10
+    text = '{"model": {"a": {' + ", ".join(['"k": 1'] * many) + "}}}"
+    for source in (text, _json_file(tmp_path, text)):
+        faults = load(source).faults
+        assert len(faults) == many - 1 and faults[0].path == ("model", "a", "k") and len(faults[-1].path) == 1
+        assert "places in all" in validate(source)[MOST_PLACES].message
 
 
 def test_a_file_of_50_megabytes_is_not_read(tmp_path: Path) -> None:
@@ -148,6 +190,13 @@ def _doubled() -> Any:
         (lambda: {"model": {1: 2}}, "must be text"),
         (lambda: {"model": {"x": object()}}, "type object"),
         (lambda: {"schema_version": b"v1"}, "type bytes"),
+        (lambda: {"model": {"vocab_size": 10**5000}}, "more than 400 digits"),
+        (lambda: {"model": {"vocab_size": -(10**5000)}}, "more than 400 digits"),
+        (lambda: {10**5000: 1}, "must be text"),
+        (lambda: {"x" * (MAX_NAME + 1): 1}, "1,001 characters"),
+        (lambda: {"model": {"x": ["y" * 10**6] * 9}}, "characters, those behind"),
+        (lambda: {"schema_version": "\ud800"}, "half of a character"),
+        (lambda: {"model": {"é\udc00": 1}}, "half of a character"),
     ],
 )  # fmt: skip
 def test_data_that_are_no_document_get_a_diagnostic(make: Callable[[], Any], says: str) -> None:

@@ -12,6 +12,7 @@ from workbench.metadata.analyses.opening import Source, opened
 from workbench.metadata.analyses.tables import Table
 from workbench.metadata.context import Context
 from workbench.metadata.diagnostic import Path, show_path
+from workbench.metadata.wording import brief, cut
 
 Kind = Literal["added", "removed", "changed"]
 _SETS = frozenset({
@@ -121,11 +122,12 @@ def _mappings(before: dict[str, Any], after: dict[str, Any], path: Path, old: Pa
 
 def _lists(before: list[Any], after: list[Any], path: Path, key: str, old: Path) -> Iterator[DocumentChange]:
     if key in _SETS and all(isinstance(item, str) for item in (*before, *after)):
-        for word in before:
-            if word not in after:
+        here, there = frozenset(before), frozenset(after)
+        for word in dict.fromkeys(before):
+            if word not in there:
                 yield DocumentChange("removed", old, word)
-        for word in after:
-            if word not in before:
+        for word in dict.fromkeys(after):
+            if word not in here:
                 yield DocumentChange("added", path, None, word)
         return
     if key == "shape" or not all(isinstance(item, dict) for item in (*before, *after)):
@@ -171,5 +173,4 @@ def _sign(item: dict[str, Any], key: str) -> str:
 
 
 def _short(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return text if len(text) <= 120 else f"{text[:120]}..."
+    return "" if value is None else cut(value, 120) if isinstance(value, str) else brief(value, 120)

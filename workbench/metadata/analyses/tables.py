@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LONGEST = 200
+_MOST_AXES = 16  # that are drawn one by one
 
 
 class Table:
@@ -46,7 +47,10 @@ def contract_text(contract: Any) -> str:
     """``int64[batch, seq] per request`` for a tensor contract; empty for none."""
     if contract is None:
         return ""
-    dims = ["?"] * contract.rank if contract.shape is None else [str(dim) for dim in contract.shape]
+    if contract.shape is not None:
+        dims = [str(dim) for dim in contract.shape]
+    else:
+        dims = ["?"] * contract.rank if contract.rank <= _MOST_AXES else [f"{contract.rank} axes"]
     layout = contract.batch_layout.kind
     where = "" if contract.request_axis in (None, 0) else f"@{contract.request_axis}"
     return f"{contract.dtype}[{', '.join(dims)}]" + ("" if layout == "shared" else f" {layout}{where}")

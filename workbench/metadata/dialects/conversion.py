@@ -85,7 +85,8 @@ def convert(
 
     ``schema_version`` chooses the version of ``v1`` (without it the one the document names, or the lowest that can
     say it). With ``keep=False`` nothing is kept for the way back. A document that is in the dialect already stays as
-    it is. One with faults is converted as it is: only what cannot be read as a mapping raises a ``ModelFileError``.
+    it is. One that breaks rules is converted as it is: only what cannot be read as a mapping, or can be read in two
+    ways (a key that stands twice), raises a ``ModelFileError``.
     """
     if to not in ("pr828", "v1"):
         raise unknown("dialect", to, ("pr828", "v1"))
@@ -117,7 +118,7 @@ def _minor(schema_version: str | None, to: str) -> int | None:
 
 def _data(source: Any) -> dict[str, Any]:
     loaded = load(source)
-    if not isinstance(loaded.data, dict):
+    if not isinstance(loaded.data, dict) or loaded.faults:
         why = loaded.faults[0].message if loaded.faults else "It is no mapping."
         raise ModelFileError(f"The document cannot be converted: {why} Correct it first; `validate` tells more.")
     return loaded.data

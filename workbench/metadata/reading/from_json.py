@@ -8,9 +8,25 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.metadata.reading.limits import MAX_DEPTH, MAX_NODES, Fault, repeated_key, stop, too_deep, too_many
+from workbench.metadata.reading.limits import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_NAME,
+    MAX_NODES,
+    MOST_PLACES,
+    Fault,
+    long_key,
+    repeated_key,
+    stop,
+    too_deep,
+    too_many,
+)
+from workbench.metadata.reading.plain import copy_plain
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+# A text that does not end takes all that is left: to begin again at each quote in it would never be done. Nothing is
+# tried twice (`++`), which also keeps long texts from filling the memory with places to come back to.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[{}\[\]:,]|[^\s{}\[\]:,"]++', re.DOTALL)
+_MAY_BE_LONE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 Mark = tuple[str, int, str | None]
 
 
@@ -22,15 +38,20 @@ def read_json(text: str) -> tuple[Any, list[Fault]]:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal repeats
         found = dict(items)
+        for key in found:
+            if len(key) > MAX_NAME:
+                raise long_key(key, (), _line_of(text, key))
         repeats = repeats or len(found) < len(items)
         return found
 
     try:
-        data = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_constant)
+        data = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_constant, parse_int=_integer)
     except json.JSONDecodeError as error:
         raise stop(f"The text is no JSON: {error.msg}.", "Correct the text.", (), error.lineno) from None
     except (ValueError, RecursionError) as error:
         raise stop(f"The text is no JSON: {str(error)[:120].rstrip('.')}.", "Correct the text.") from None
+    if _MAY_BE_LONE.search(text):
+        data, _ = copy_plain(data)
     return data, list(_repeated(text)) if repeats else []
 
 
@@ -45,13 +66,16 @@ class _Frame:
 def _repeated(text: str) -> Iterator[Fault]:
     """Keys that stand twice."""
     stack: list[_Frame] = []
+    count = 0
     for kind, line, word in json_marks(text):
         top = stack[-1] if stack else None
         if top and kind != "end" and top.seen is None:
             top.at += 1
         elif top and kind == "scalar" and top.seen is not None and top.at is None:
             if word in top.seen:
-                yield repeated_key(str(word), (*(frame.at for frame in stack[:-1]), str(word)), line)
+                around = tuple(frame.at for frame in stack[:-1]) if count <= MOST_PLACES else ()
+                count += 1
+                yield repeated_key(str(word), (*around, str(word)), line)
             top.seen.add(str(word))
             top.at = word
             continue
@@ -62,6 +86,17 @@ def _repeated(text: str) -> Iterator[Fault]:
             stack.pop()
         if stack and stack[-1].seen is not None:  # a value has ended
             stack[-1].at = None
+
+
+def _integer(word: str) -> int:
+    if len(word) > MAX_DIGITS:
+        raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+    return int(word)
+
+
+def _line_of(text: str, key: str) -> int | None:
+    place = text.find(f'"{key}"')
+    return text.count("\n", 0, place) + 1 if place >= 0 else None
 
 
 def _no_constant(word: str) -> Any:

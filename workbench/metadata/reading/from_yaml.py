@@ -9,16 +9,22 @@ import yaml
 
 from workbench.metadata.reading import scalars
 from workbench.metadata.reading.limits import (
+    MAX_BYTES,
     MAX_DEPTH,
+    MAX_NAME,
     MAX_NODES,
+    MOST_PLACES,
     Fault,
     Path,
+    long_key,
     repeated_key,
     shorten,
     stop,
     too_deep,
+    too_long,
     too_many,
 )
+from workbench.metadata.wording import cut
 
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_KEY = object()
@@ -32,6 +38,7 @@ class _Open:
     is_map: bool
     anchor: str | None
     before: int  # nodes counted before it
+    length: int  # characters counted before it
     line: int
     key: Any = _NO_KEY
     height: int = 1
@@ -42,6 +49,7 @@ class _Anchored:
     value: Any
     nodes: int
     height: int
+    length: int
 
 
 class YamlReader:
@@ -51,6 +59,7 @@ class YamlReader:
         self.text = text
         self.faults: list[Fault] = []
         self.nodes = 0
+        self.length = 0
         self.stack: list[_Open] = []
         self.anchors: dict[str, _Anchored | None] = {}
         self.words: dict[str, object] = {}
@@ -84,6 +93,9 @@ class YamlReader:
                 steps.append(frame.key)
         return tuple(steps)
 
+    def _place_of_fault(self) -> Path:
+        return self._path() if len(self.faults) <= MOST_PLACES else ()
+
     # --- events -------------------------------------------------------------------------------------------
     def _take(self, event: Any) -> None:
         kind = type(event)
@@ -112,8 +124,8 @@ class YamlReader:
         elif event.tag is not None and not event.implicit[1]:
             value = self._tagged(event)
         if event.anchor:
-            self.anchors[event.anchor] = _Anchored(value, 1, 0)
-        self._place(value, event, 1, 0)
+            self.anchors[event.anchor] = _Anchored(value, 1, 0, len(event.value))
+        self._place(value, event, 1, 0, len(event.value))
 
     def _tagged(self, event: Any) -> object:
         try:
@@ -131,32 +143,35 @@ class YamlReader:
             raise stop(message, "Leave the tag out.", self._path(), event.start_mark.line + 1)
         if event.anchor:
             self.anchors[event.anchor] = None
-        self.stack.append(_Open(value, is_map, event.anchor, self.nodes, event.start_mark.line + 1))
+        self.stack.append(_Open(value, is_map, event.anchor, self.nodes, self.length, event.start_mark.line + 1))
 
     def _end(self) -> None:
         done = self.stack.pop()
         if done.anchor:
-            self.anchors[done.anchor] = _Anchored(done.value, self.nodes - done.before + 1, done.height)
-        self._place(done.value, None, 1, done.height)
+            nodes, length = self.nodes - done.before + 1, self.length - done.length
+            self.anchors[done.anchor] = _Anchored(done.value, nodes, done.height, length)
+        self._place(done.value, None, 1, done.height, 0)
 
     def _alias(self, event: Any) -> None:
         line = event.start_mark.line + 1
         found = self.anchors.get(event.anchor, _NO_KEY)
         if found is _NO_KEY:
-            raise stop(f"The alias *{event.anchor} names no anchor.", "Define it first.", self._path(), line)
+            raise stop(f"The alias *{cut(event.anchor)} names no anchor.", "Define it first.", self._path(), line)
         if found is None:
-            message = f"The alias *{event.anchor} stands inside what it names, which would never end."
+            message = f"The alias *{cut(event.anchor)} stands inside what it names, which would never end."
             raise stop(message, "Write the inner part out.", self._path(), line)
         assert isinstance(found, _Anchored)
         if len(self.stack) + found.height > MAX_DEPTH:
             raise too_deep(self._path(), line)
-        self._place(found.value, event, found.nodes, found.height)
+        self._place(found.value, event, found.nodes, found.height, found.length)
 
     # --- placing ------------------------------------------------------------------------------------------
-    def _place(self, value: Any, event: Any, nodes: int, height: int) -> None:
+    def _place(self, value: Any, event: Any, nodes: int, height: int, length: int) -> None:
         self.nodes += nodes
-        if self.nodes > MAX_NODES:
-            raise too_many(event.start_mark.line + 1 if event else None)
+        self.length += length
+        if self.nodes > MAX_NODES or self.length > MAX_BYTES:
+            line = event.start_mark.line + 1 if event else None
+            raise too_many(line) if self.nodes > MAX_NODES else too_long(line)
         if not self.stack:
             self.root = value
             return
@@ -176,10 +191,12 @@ class YamlReader:
         if type(key) is not str:
             shown = key if not isinstance(key, dict | list) else type(key).__name__
             message = f"A key must be text; found {shorten(shown)}."
-            self.faults.append(Fault(message, "Put the key in quotes.", self._path(), line, rule=7))
+            self.faults.append(Fault(message, "Put the key in quotes.", self._place_of_fault(), line, rule=7))
             key = repr(shown)
+        elif len(key) > MAX_NAME:
+            raise long_key(key, self._path(), line)
         elif key in top.value:
-            self.faults.append(repeated_key(key, (*self._path(), key), line))
+            self.faults.append(repeated_key(key, (*self._place_of_fault(), key), line))
         return key
 
 

@@ -10,6 +10,7 @@ from workbench.metadata.diagnostic import Path, show_path
 from workbench.metadata.parsing import Misfit, model_at
 from workbench.metadata.reading.limits import shorten
 from workbench.metadata.registry import Finding, rule
+from workbench.metadata.wording import q
 
 REMOVED = frozenset({
     "slot_ids", "row_ids", "request_epochs", "kv_service", "storage", "paging", "allocation", "slot_allocation",
@@ -55,12 +56,14 @@ def _misfits(context: Context, number: int) -> Iterator[Misfit]:
 
 def _known(context: Context, path: Path) -> str:
     """A hint with the keys that a mapping may hold, the closest first."""
+    if path[-1] == "<<":
+        return "Merge keys are not read: write the keys of the other mapping out."
     model = model_at(context.data, path[:-1])
     if model is None:
         return "Remove the key."
     known = sorted(field.alias or name for name, field in model.model_fields.items())
     close = difflib.get_close_matches(str(path[-1])[:80], known, n=1, cutoff=0.6)
-    guess = f"Did you mean {close[0]!r}? " if close else ""
+    guess = f"Did you mean {q(close[0])}? " if close else ""
     return f"{guess}Known here: {', '.join(known)}."
 
 

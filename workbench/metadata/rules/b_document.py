@@ -9,6 +9,7 @@ from workbench.metadata.context import WORKFLOW, Context
 from workbench.metadata.diagnostic import show_path
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, rule, workflow_rule
+from workbench.metadata.wording import q
 
 _CAPABILITIES = (*WORKFLOW, "manifest", "capabilities")
 
@@ -34,8 +35,8 @@ def _capabilities(context: Context, workflow: Workflow) -> Iterator[Finding]:
     listed = {*workflow.manifest.capabilities, *(ADAPTER_WORDS if context.document.adapters else ())}
     for word, reason in structural(context).items():
         if word not in listed:
-            message = f"The manifest does not list {word!r}, which {show_path(reason)} uses."
-            yield Finding(_CAPABILITIES, message, f"Add {word!r} to manifest.capabilities.")
+            message = f"The manifest does not list {q(word)}, which {show_path(reason)} uses."
+            yield Finding(_CAPABILITIES, message, f"Add {q(word)} to manifest.capabilities.")
 
 
 @workflow_rule(15, "With adapters the manifest lists parameter_adapters and heterogeneous_adapter_batching.")
@@ -44,8 +45,8 @@ def _adapter_capabilities(context: Context, workflow: Workflow) -> Iterator[Find
         return
     for word in ADAPTER_WORDS:
         if word not in workflow.manifest.capabilities:
-            message = f"The document has adapters, but the manifest does not list {word!r}."
-            yield Finding(_CAPABILITIES, message, f"Add {word!r} to manifest.capabilities.")
+            message = f"The document has adapters, and its manifest lacks {q(word)}."
+            yield Finding(_CAPABILITIES, message, f"Add {q(word)} to manifest.capabilities.")
 
 
 @rule(16, "admission", "The reader offers every capability that the document asks for.")
@@ -54,5 +55,5 @@ def _advertised(context: Context) -> Iterator[Finding]:
         return
     for word, reason in asked(context).items():
         if word not in context.advertised:
-            message = f"The document asks for {word!r}, which this reader does not offer."
+            message = f"The document asks for {q(word)}, which this reader does not offer."
             yield Finding(reason, message, "Take another reader; the document itself is sound.")

@@ -9,6 +9,7 @@ from workbench.metadata.diagnostic import Path
 from workbench.metadata.document.package import GenerationOverride
 from workbench.metadata.document.workflow import RequestSource, RuntimeRole
 from workbench.metadata.registry import Finding, rule
+from workbench.metadata.wording import q
 
 _OVERRIDES: Path = ("generation", "overrides")
 
@@ -37,7 +38,7 @@ def _no_workflow(context: Context) -> Iterator[Finding]:
 def _undeclared(context: Context) -> Iterator[Finding]:
     for path, name, override in _overrides(context):
         if context.workflow and override.input not in context.workflow.inputs:
-            message = f"The override {name!r} sets the input {override.input!r}, which the workflow does not have."
+            message = f"The override {q(name)} sets the input {q(override.input)}, which the workflow does not have."
             yield Finding((*path, "input"), message, "Name an input of pipeline.workflow.inputs.")
 
 
@@ -47,7 +48,7 @@ def _source(context: Context) -> Iterator[Finding]:
         entry = context.workflow.inputs.get(override.input) if context.workflow else None
         if entry is None or (isinstance(entry.source, RequestSource) and isinstance(entry.role, RuntimeRole)):
             continue
-        message = f"The override {name!r} sets {override.input!r}, which no request fills by a runtime role."
+        message = f"The override {q(name)} sets {q(override.input)}, which no request fills by a runtime role."
         hint = "Give the input `source: {kind: request}` and a runtime role, or override another one."
         yield Finding((*path, "input"), message, hint)
 
@@ -59,5 +60,5 @@ def _range(context: Context) -> Iterator[Finding]:
         if limits is None or limits.minimum is None or limits.maximum is None:
             continue
         if limits.minimum > limits.maximum:
-            message = f"The override {name!r} has the minimum {limits.minimum:g} above its maximum {limits.maximum:g}."
+            message = f"The override {q(name)} has the minimum {limits.minimum:g} above its maximum {limits.maximum:g}."
             yield Finding((*path, "constraint"), message, "Exchange or correct the two.")

@@ -8,6 +8,7 @@ from workbench.metadata.context import Context
 from workbench.metadata.diagnostic import Path
 from workbench.metadata.document.profiles import Decoding, Profile, Vocabulary
 from workbench.metadata.registry import Finding, rule
+from workbench.metadata.wording import q
 
 KNOWN = ("generation", "embedding", "reranking", "classification", "reward", "transcription")
 
@@ -35,7 +36,7 @@ def _vocabularies(context: Context) -> Iterator[tuple[Path, str, Vocabulary]]:
 def _kind(context: Context) -> Iterator[Finding]:
     for name, profile in context.document.profiles.items():
         if profile.kind not in KNOWN and profile.requirement == "required":
-            message = f"The profile {name!r} is required and of the unknown kind {profile.kind!r}."
+            message = f"The profile {q(name)} is required and of the unknown kind {q(profile.kind)}."
             hint = f"Known kinds: {', '.join(KNOWN)}. Or write `requirement: ignorable`."
             yield Finding(("profiles", name, "kind"), message, hint)
 
@@ -45,7 +46,9 @@ def _outputs(context: Context) -> Iterator[Finding]:
     for path, name, profile in _profiles(context):
         for role, output in profile.outputs.items() if context.workflow else ():
             if context.workflow and output not in context.workflow.outputs:
-                message = f"The profile {name!r} takes {role!r} from the output {output!r}, which the workflow lacks."
+                message = (
+                    f"The profile {q(name)} takes {q(role)} from the output {q(output)}, which the workflow lacks."
+                )
                 yield Finding((*path, "outputs", role), message, "Name an output of pipeline.workflow.outputs.")
 
 
@@ -53,7 +56,7 @@ def _outputs(context: Context) -> Iterator[Finding]:
 def _no_workflow(context: Context) -> Iterator[Finding]:
     for path, name, profile in _profiles(context):
         if context.workflow is None and profile.outputs:
-            message = f"The profile {name!r} names outputs of a workflow, and there is no workflow."
+            message = f"The profile {q(name)} names outputs of a workflow, and there is no workflow."
             yield Finding((*path, "outputs"), message, "Add pipeline.workflow, or remove the outputs.")
 
 
@@ -61,7 +64,7 @@ def _no_workflow(context: Context) -> Iterator[Finding]:
 def _transcription(context: Context) -> Iterator[Finding]:
     for path, name, profile in _profiles(context):
         if profile.kind == "transcription" and profile.decoding is None:
-            message = f"The profile {name!r} is a transcription without decoding."
+            message = f"The profile {q(name)} is a transcription without decoding."
             yield Finding(path, message, "Add decoding: kind, time_axis, class_axis.")
 
 
@@ -71,7 +74,7 @@ def _padding(context: Context) -> Iterator[Finding]:
     for path, name, profile in _profiles(context):
         if profile.batch_invariance != "padding_sensitive" or (profile.decoding and profile.decoding.lengths):
             continue
-        message = f"The profile {name!r} is padding_sensitive, but its decoding names no lengths."
+        message = f"The profile {q(name)} is padding_sensitive, but its decoding names no lengths."
         yield Finding((*path, "batch_invariance"), message, "Set decoding.lengths to a role of the profile's outputs.")
 
 
@@ -79,7 +82,7 @@ def _padding(context: Context) -> Iterator[Finding]:
 def _blank(context: Context) -> Iterator[Finding]:
     for path, name, decoding in _decodings(context):
         if decoding.kind == "ctc" and decoding.blank_id is None:
-            message = f"The profile {name!r} decodes by CTC without a blank_id."
+            message = f"The profile {q(name)} decodes by CTC without a blank_id."
             yield Finding(path, message, "Add blank_id, the class that stands for nothing.")
 
 
@@ -87,7 +90,7 @@ def _blank(context: Context) -> Iterator[Finding]:
 def _axes(context: Context) -> Iterator[Finding]:
     for path, name, decoding in _decodings(context):
         if decoding.time_axis == decoding.class_axis:
-            message = f"The profile {name!r} has time and classes both on axis {decoding.time_axis}."
+            message = f"The profile {q(name)} has time and classes both on axis {decoding.time_axis}."
             yield Finding((*path, "class_axis"), message, "Correct one of time_axis and class_axis.")
 
 
@@ -96,7 +99,7 @@ def _lengths(context: Context) -> Iterator[Finding]:
     for path, name, profile in _profiles(context):
         lengths = profile.decoding.lengths if profile.decoding else None
         if lengths is not None and lengths not in profile.outputs:
-            message = f"The profile {name!r} takes lengths from the role {lengths!r}, which its outputs do not map."
+            message = f"The profile {q(name)} takes lengths from the role {q(lengths)}, which its outputs do not map."
             yield Finding((*path, "decoding", "lengths"), message, "Map the role in the profile's outputs.")
 
 
@@ -104,7 +107,7 @@ def _lengths(context: Context) -> Iterator[Finding]:
 def _no_tokens(context: Context) -> Iterator[Finding]:
     for path, name, vocabulary in _vocabularies(context):
         if vocabulary.source == "inline" and not vocabulary.tokens:
-            message = f"The vocabulary of {name!r} is inline and has no tokens."
+            message = f"The vocabulary of {q(name)} is inline and has no tokens."
             yield Finding(path, message, "List the tokens, or write `source: tokenizer`.")
 
 
@@ -113,7 +116,7 @@ def _size(context: Context) -> Iterator[Finding]:
     for path, name, vocabulary in _vocabularies(context):
         count = len(vocabulary.tokens)
         if count and vocabulary.size is not None and vocabulary.size != count:
-            message = f"The vocabulary of {name!r} has the size {vocabulary.size}, but {count} tokens."
+            message = f"The vocabulary of {q(name)} has the size {vocabulary.size}, but {count} tokens."
             yield Finding((*path, "size"), message, f"Write {count}, or correct the list.")
 
 
@@ -122,7 +125,7 @@ def _delimiter(context: Context) -> Iterator[Finding]:
     for path, name, vocabulary in _vocabularies(context):
         word = vocabulary.word_delimiter
         if word is not None and vocabulary.tokens and word not in vocabulary.tokens:
-            message = f"The vocabulary of {name!r} parts words by {word!r}, which is none of its tokens."
+            message = f"The vocabulary of {q(name)} parts words by {q(word)}, which is none of its tokens."
             yield Finding((*path, "word_delimiter"), message, "Name a token.")
 
 
@@ -132,7 +135,7 @@ def _ignored(context: Context) -> Iterator[Finding]:
         tokens = frozenset(vocabulary.tokens)
         for index, word in enumerate(vocabulary.ignored_tokens if tokens else ()):
             if word not in tokens:
-                message = f"The vocabulary of {name!r} ignores {word!r}, which is none of its tokens."
+                message = f"The vocabulary of {q(name)} ignores {q(word)}, which is none of its tokens."
                 yield Finding((*path, "ignored_tokens", index), message, "Name a token, or drop the entry.")
 
 
@@ -141,5 +144,5 @@ def _blank_range(context: Context) -> Iterator[Finding]:
     for path, name, decoding in _decodings(context):
         count = len(decoding.vocabulary.tokens) if decoding.vocabulary else 0
         if count and decoding.blank_id is not None and decoding.blank_id >= count:
-            message = f"The profile {name!r} has the blank_id {decoding.blank_id}, but only {count} tokens."
+            message = f"The profile {q(name)} has the blank_id {decoding.blank_id}, but only {count} tokens."
             yield Finding((*path, "blank_id"), message, f"Write an index below {count}.")

@@ -15,6 +15,7 @@ from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.dtypes import same_dtype
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import cut, q
 
 _ABIS = {"image": "onnx-genai.image-preprocess", "audio": "onnx-genai.audio-preprocess"}
 _VERSION = "1"
@@ -73,7 +74,7 @@ def _component(name: str) -> Path:
 def _program(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
         for name, _ in media.adapters if media.program is None else ():
-            message = f"The component {name!r} runs preprocessing.{media.word}, which is not there."
+            message = f"The component {q(name)} runs preprocessing.{media.word}, which is not there."
             yield Finding(_component(name), message, f"Add preprocessing.{media.word}, or remove the component.")
 
 
@@ -92,7 +93,7 @@ def _encoded(context: Context, workflow: Workflow) -> Iterator[Finding]:
         for name, component in media.adapters if media.program else ():
             port = component.ports.inputs.get("encoded")
             if port and (port.dtype, port.rank) != ("uint8", 1):
-                message = f"The port 'encoded' of {name!r} is {port.dtype} of rank {port.rank}."
+                message = f"The port 'encoded' of {q(name)} is {cut(port.dtype)} of rank {port.rank}."
                 yield Finding((*_component(name), "ports", "inputs", "encoded"), message, "Make it uint8 of rank 1.")
 
 
@@ -101,7 +102,7 @@ def _has_encoded(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
         for name, component in media.adapters if media.program else ():
             if "encoded" not in component.ports.inputs:
-                message = f"The component {name!r} has no input port 'encoded'."
+                message = f"The component {q(name)} has no input port 'encoded'."
                 yield Finding((*_component(name), "ports", "inputs"), message, "Declare it: uint8 of rank 1.")
 
 
@@ -111,7 +112,7 @@ def _one_invoke(context: Context, workflow: Workflow) -> Iterator[Finding]:
         if media.program and len(media.adapters) == 1 and len(media.invokes) != 1:
             ((name, _),) = media.adapters
             place = media.invokes[1].path if media.invokes else _component(name)
-            message = f"The component {name!r} is invoked {len(media.invokes)} times; its program runs once."
+            message = f"The component {q(name)} is invoked {len(media.invokes)} times; its program runs once."
             yield Finding(place, message, "Keep one invocation and read its outputs where they are needed.")
 
 
@@ -120,7 +121,7 @@ def _optional(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
         for path, output in media.outputs:
             if output.optional:
-                message = f"The output {output.name!r} of preprocessing.{media.word} is optional."
+                message = f"The output {q(output.name)} of preprocessing.{media.word} is optional."
                 yield Finding((*path, "optional"), message, "Every value of an invocation is made: drop the word.")
 
 
@@ -129,7 +130,7 @@ def _contract(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
         for path, output in media.outputs:
             if output.contract is None:
-                message = f"The output {output.name!r} of preprocessing.{media.word} has no contract."
+                message = f"The output {q(output.name)} of preprocessing.{media.word} has no contract."
                 yield Finding(path, message, "Repeat the contract of the adapter's port.")
 
 
@@ -138,7 +139,8 @@ def _dtype(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
         for path, output in media.outputs:
             if output.contract and output.dtype != output.contract.dtype:
-                message = f"The output {output.name!r} is {output.dtype}, its contract says {output.contract.dtype}."
+                said = cut(output.contract.dtype)
+                message = f"The output {q(output.name)} is {cut(output.dtype)}, its contract says {said}."
                 yield Finding((*path, "dtype"), message, "Write the same word twice.")
 
 
@@ -147,7 +149,7 @@ def _is_made(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for media in _media(context, workflow):
         for path, output in media.outputs if len(media.adapters) == 1 == len(media.invokes) else ():
             if output.name not in media.ports:
-                message = f"The invocation of {media.adapters[0][0]!r} makes no value {output.name!r}."
+                message = f"The invocation of {q(media.adapters[0][0])} makes no value {q(output.name)}."
                 yield Finding((*path, "name"), message, "Name a value of the invocation's outputs.")
 
 
@@ -157,7 +159,9 @@ def _port(context: Context, workflow: Workflow) -> Iterator[Finding]:
         for _, output, port in media.bound:
             ((name, component),) = media.adapters
             if port not in component.ports.outputs:
-                message = f"The component {name!r} declares no output port {port!r}, where {output.name!r} comes from."
+                message = (
+                    f"The component {q(name)} declares no output port {q(port)}, where {q(output.name)} comes from."
+                )
                 yield Finding((*_component(name), "ports", "outputs"), message, "Declare the port.")
 
 
@@ -170,7 +174,7 @@ def _same_contract(context: Context, workflow: Workflow) -> Iterator[Finding]:
             if declared is None or output.contract is None or output.dtype != output.contract.dtype:
                 continue
             if not _equal(output.contract, declared):
-                message = f"The contract of {output.name!r} is not that of the port {port!r}."
+                message = f"The contract of {q(output.name)} is not that of the port {q(port)}."
                 yield Finding((*path, "contract"), message, "Make dtype, rank, shape and batch_layout the same.")
 
 

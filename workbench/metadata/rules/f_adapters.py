@@ -17,6 +17,7 @@ from workbench.metadata.document.workflow import (
     WorkflowInput,
 )
 from workbench.metadata.registry import Finding, rule, workflow_rule
+from workbench.metadata.wording import cut, q
 
 _ROOT: Path = ("adapters",)
 _SELECTION: Path = ("adapters", "selection")
@@ -40,7 +41,7 @@ def _blank_capability(context: Context) -> Iterator[Finding]:
 def _capability(context: Context) -> Iterator[Finding]:
     adapters = context.document.adapters
     if adapters and adapters.application_capability != CAPABILITY:
-        message = f"The capability is {adapters.application_capability!r}."
+        message = f"The capability is {q(adapters.application_capability)}."
         yield Finding((*_ROOT, "application_capability"), message, f"Write {CAPABILITY}.")
 
 
@@ -82,7 +83,7 @@ def _selection(context: Context, workflow: Workflow) -> Iterator[Finding]:
         if entry is None or adapters is None:
             continue
         for wrong in _selection_faults(field, entry, adapters.selection):
-            message = f"The input {name!r}, which gives adapters.selection.{field}, {wrong}."
+            message = f"The input {q(name)}, which gives adapters.selection.{field}, {wrong}."
             yield Finding((*_SELECTION, field), message, "Correct the input, or name another one.")
 
 
@@ -102,7 +103,7 @@ def _selection_contract(field: str, contract: TensorContract, most: int) -> Iter
     shape: tuple[int | str, ...] = ("batch", most) if field in ("segments", "scales") else ("batch",)
     shown = ", ".join(str(size) for size in shape)
     if contract.dtype != _DTYPES[field] or contract.rank != len(shape):
-        yield f"is {contract.dtype} of rank {contract.rank}, not {_DTYPES[field]}[{shown}]"
+        yield f"is {cut(contract.dtype)} of rank {contract.rank}, not {_DTYPES[field]}[{shown}]"
     elif contract.shape != shape and not (most == 0 and contract.shape and len(contract.shape) == 2):
         yield f"has not the shape [{shown}]"
     layout = contract.batch_layout
@@ -114,7 +115,7 @@ def _selection_contract(field: str, contract: TensorContract, most: int) -> Iter
 def _undeclared(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for field, name in _selected(context.document.adapters):
         if name not in workflow.inputs:
-            message = f"adapters.selection.{field} names {name!r}, which is no input of the workflow."
+            message = f"adapters.selection.{field} names {q(name)}, which is no input of the workflow."
             yield Finding((*_SELECTION, field), message, "Name an input of pipeline.workflow.inputs.")
 
 
@@ -142,7 +143,7 @@ def _word(component: Component, parameter: str) -> str | None:
 def _overlaid_component(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in _overlays(context, workflow):
         if _word(component, "component") is None:
-            message = f"The overlay {name!r} does not say which component it changes."
+            message = f"The overlay {q(name)} does not say which component it changes."
             yield Finding((*path, "component"), message, "Add the parameter `component`, a name.")
 
 
@@ -150,7 +151,7 @@ def _overlaid_component(context: Context, workflow: Workflow) -> Iterator[Findin
 def _overlaid_parameter(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in _overlays(context, workflow):
         if _word(component, "parameter") is None:
-            message = f"The overlay {name!r} does not say which parameter it changes."
+            message = f"The overlay {q(name)} does not say which parameter it changes."
             yield Finding((*path, "parameter"), message, "Add the parameter `parameter`, the name of an initializer.")
 
 
@@ -161,5 +162,5 @@ def _overlaid_target(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in _overlays(context, workflow):
         place = (_word(component, "component"), _word(component, "parameter"))
         if None not in place and place not in targets:
-            message = f"The overlay {name!r} changes {place[0]}.{place[1]}, which is no target."
+            message = f"The overlay {q(name)} changes {cut(str(place[0]))}.{cut(str(place[1]))}, which is no target."
             yield Finding((*path, "parameter"), message, "Add it to adapters.target_manifest.targets.")

@@ -10,6 +10,7 @@ from workbench.metadata.document.adapters import AdapterArtifact, Target, Target
 from workbench.metadata.dtypes import is_float
 from workbench.metadata.registry import Finding, rule
 from workbench.metadata.rules.f_targets import ALPHA_HINT, FLOAT_HINT, good_alpha
+from workbench.metadata.wording import cut, q
 
 _LOADERS = {
     "json": "onnx-genai.adapters.json@1", "ort_genai": "onnxruntime.lora-adapter@1",
@@ -47,7 +48,7 @@ def _identity(context: Context) -> Iterator[Finding]:
     for path, name, artifact in _artifacts(context):
         for field in ("identity", "version"):
             if not getattr(artifact, field).strip():
-                yield Finding((*path, field), f"The adapter {name!r} has a blank {field}.", "Write one.")
+                yield Finding((*path, field), f"The adapter {q(name)} has a blank {field}.", "Write one.")
 
 
 @rule(67, "semantic", "Provenance names the producer; source and revision are not blank where they are given.")
@@ -56,7 +57,7 @@ def _provenance(context: Context) -> Iterator[Finding]:
         for field in ("producer", "source", "revision"):
             value = getattr(artifact.provenance, field, None)
             if value is not None and not value.strip():
-                message = f"The provenance of the adapter {name!r} has a blank {field}."
+                message = f"The provenance of the adapter {q(name)} has a blank {field}."
                 yield Finding((*path, "provenance", field), message, "Write it, or leave it out.")
 
 
@@ -65,7 +66,7 @@ def _same_index(context: Context) -> Iterator[Finding]:
     seen: dict[int, str] = {}
     for path, name, artifact in _artifacts(context):
         if artifact.index in seen:
-            message = f"The adapters {seen[artifact.index]!r} and {name!r} both have the index {artifact.index}."
+            message = f"The adapters {q(seen[artifact.index])} and {q(name)} both have the index {artifact.index}."
             yield Finding((*path, "index"), message, "Number the adapters 0, 1, 2 and so on.")
         seen.setdefault(artifact.index, name)
 
@@ -76,7 +77,7 @@ def _same_identity(context: Context) -> Iterator[Finding]:
     for path, name, artifact in _artifacts(context):
         key = (artifact.identity, artifact.version)
         if key in seen and all(word.strip() for word in key):
-            message = f"The adapters {seen[key]!r} and {name!r} are both {key[0]}@{key[1]}."
+            message = f"The adapters {q(seen[key])} and {q(name)} are both {cut(key[0])}@{cut(key[1])}."
             yield Finding((*path, "identity"), message, "Drop one, or give it another version.")
         seen.setdefault(key, name)
 
@@ -85,21 +86,21 @@ def _same_identity(context: Context) -> Iterator[Finding]:
 def _rank(context: Context) -> Iterator[Finding]:
     for path, name, artifact in _artifacts(context):
         if artifact.rank == 0:
-            yield Finding((*path, "rank"), f"The adapter {name!r} has rank 0.", "Write at least 1.")
+            yield Finding((*path, "rank"), f"The adapter {q(name)} has rank 0.", "Write at least 1.")
 
 
 @rule(71, "semantic", "The alpha of an adapter is finite and above zero.")
 def _alpha(context: Context) -> Iterator[Finding]:
     for path, name, artifact in _artifacts(context):
         if not good_alpha(artifact.alpha):
-            yield Finding((*path, "alpha"), f"The adapter {name!r} has alpha {artifact.alpha:g}.", ALPHA_HINT)
+            yield Finding((*path, "alpha"), f"The adapter {q(name)} has alpha {artifact.alpha:g}.", ALPHA_HINT)
 
 
 @rule(72, "semantic", "The numbers of an adapter are floats.")
 def _dtype(context: Context) -> Iterator[Finding]:
     for path, name, artifact in _artifacts(context):
         if not is_float(artifact.dtype):
-            yield Finding((*path, "dtype"), f"The adapter {name!r} has dtype {artifact.dtype!r}.", FLOAT_HINT)
+            yield Finding((*path, "dtype"), f"The adapter {q(name)} has dtype {q(artifact.dtype)}.", FLOAT_HINT)
 
 
 @rule(94, "semantic", "The indices of adapters are 0, 1, 2 and so on, without a gap.")
@@ -108,7 +109,7 @@ def _gaps(context: Context) -> Iterator[Finding]:
     if not found or max(found) == len(found) - 1:
         return
     path, name = found[max(found)]
-    message = f"The adapter {name!r} has the index {max(found)}, but there are only {len(found)} indices."
+    message = f"The adapter {q(name)} has the index {max(found)}, but there are only {len(found)} indices."
     yield Finding((*path, "index"), message, "Number the adapters from 0 without a gap.")
 
 
@@ -117,7 +118,7 @@ def _gaps(context: Context) -> Iterator[Finding]:
 def _no_weights(context: Context) -> Iterator[Finding]:
     for path, name, artifact in _artifacts(context):
         if not artifact.weights:
-            yield Finding((*path, "weights"), f"The adapter {name!r} has no weights.", "Name a file of weights.")
+            yield Finding((*path, "weights"), f"The adapter {q(name)} has no weights.", "Name a file of weights.")
 
 
 @rule(74, "semantic", "An adapter has each format of weights once.")
@@ -125,7 +126,7 @@ def _same_format(context: Context) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
     for path, name, weight in _weights(context):
         if (name, weight.format) in seen:
-            message = f"The adapter {name!r} has weights of the format {weight.format} twice."
+            message = f"The adapter {q(name)} has weights of the format {weight.format} twice."
             yield Finding((*path, "format"), message, "Keep one of the two files.")
         seen.add((name, weight.format))
 
@@ -134,10 +135,10 @@ def _path_fault(location: str, name: str) -> str | None:
     """Why a path is not one below the folder of an adapter."""
     home = f"adapters/{name}/"
     if location.startswith(("/", "\\")) or (len(location) > 1 and location[1] == ":"):
-        return f"is absolute: {location!r}"
+        return f"is absolute: {q(location)}"
     if ".." in location.replace("\\", "/").split("/"):
-        return f"climbs up by '..': {location!r}"
-    return None if location.startswith(home) else f"is not below {home}: {location!r}"
+        return f"climbs up by '..': {q(location)}"
+    return None if location.startswith(home) else f"is not below {cut(home)}: {q(location)}"
 
 
 @rule(75, "semantic", "Weights lie below adapters/ALIAS/ in the package.")
@@ -145,7 +146,7 @@ def _location(context: Context) -> Iterator[Finding]:
     for path, name, weight in _weights(context):
         wrong = _path_fault(weight.location, name)
         if wrong:
-            hint = f"Write a path that starts with adapters/{name}/."
+            hint = f"Write a path that starts with adapters/{cut(name)}/."
             yield Finding((*path, "location"), f"The location of the weights {wrong}.", hint)
 
 
@@ -162,7 +163,7 @@ def _loader(context: Context) -> Iterator[Finding]:
     for path, _, weight in _weights(context):
         wanted = _LOADERS[weight.format]
         if weight.loader_capability.strip() and weight.loader_capability != wanted:
-            message = f"Weights of the format {weight.format} name the loader {weight.loader_capability!r}."
+            message = f"Weights of the format {weight.format} name the loader {q(weight.loader_capability)}."
             yield Finding((*path, "loader_capability"), message, f"Write {wanted}.")
 
 
@@ -200,7 +201,7 @@ def _config_location(context: Context) -> Iterator[Finding]:
     for path, name, weight in _weights(context):
         wrong = _path_fault(weight.config_location, name) if weight.config_location is not None else None
         if wrong:
-            hint = f"Write a path that starts with adapters/{name}/."
+            hint = f"Write a path that starts with adapters/{cut(name)}/."
             yield Finding((*path, "config_location"), f"The location of the configuration {wrong}.", hint)
 
 
@@ -209,7 +210,7 @@ def _config_location(context: Context) -> Iterator[Finding]:
 def _no_bindings(context: Context) -> Iterator[Finding]:
     for path, name, artifact in _artifacts(context):
         if not artifact.bindings:
-            yield Finding((*path, "bindings"), f"The adapter {name!r} binds nothing.", "Bind a target.")
+            yield Finding((*path, "bindings"), f"The adapter {q(name)} binds nothing.", "Bind a target.")
 
 
 @rule(83, "semantic", "A binding names its target and its weight.")
@@ -233,13 +234,13 @@ def _twice(context: Context, field: str) -> Iterator[tuple[Path, str, str]]:
 @rule(84, "semantic", "The bindings of an adapter read different weights.")
 def _same_weight(context: Context) -> Iterator[Finding]:
     for path, name, key in _twice(context, "weight_key"):
-        yield Finding(path, f"The adapter {name!r} binds the weight {key!r} twice.", "Name another weight.")
+        yield Finding(path, f"The adapter {q(name)} binds the weight {q(key)} twice.", "Name another weight.")
 
 
 @rule(93, "semantic", "An adapter binds a target once.")
 def _same_target(context: Context) -> Iterator[Finding]:
     for path, name, target in _twice(context, "target"):
-        yield Finding(path, f"The adapter {name!r} binds the target {target!r} twice.", "Keep one binding.")
+        yield Finding(path, f"The adapter {q(name)} binds the target {q(target)} twice.", "Keep one binding.")
 
 
 # Without any target, rule 65 has told why.
@@ -248,7 +249,7 @@ def _unknown_target(context: Context) -> Iterator[Finding]:
     targets = _targets(context)
     for path, _, binding in _bindings(context):
         if binding.target.strip() and binding.target not in targets:
-            message = f"The target {binding.target!r} is not in the manifest."
+            message = f"The target {q(binding.target)} is not in the manifest."
             yield Finding((*path, "target"), message, "Add it to adapters.target_manifest.targets, or name another.")
 
 
@@ -258,7 +259,7 @@ def _graph_inputs(context: Context) -> Iterator[Finding]:
     for path, artifact, binding in _bindings(context):
         target = targets.get(binding.target)
         if target and target.graph_inputs is None and any(w.format == "ort_genai" for w in artifact.weights):
-            message = f"The target {binding.target!r} has no graph_inputs, which weights in ort_genai are fed through."
+            message = f"The target {q(binding.target)} has no graph_inputs, which weights in ort_genai are fed through."
             yield Finding((*path, "target"), message, "Add graph_inputs to the target.")
 
 
@@ -266,7 +267,7 @@ def _graph_inputs(context: Context) -> Iterator[Finding]:
 def _binding_rank(context: Context) -> Iterator[Finding]:
     for path, _, binding in _bindings(context):
         if binding.rank == 0:
-            message = f"The binding of {binding.target!r} has rank 0."
+            message = f"The binding of {q(binding.target)} has rank 0."
             yield Finding((*path, "rank"), message, "Write at least 1, or leave it out.")
 
 
@@ -275,7 +276,7 @@ def _binding_alpha(context: Context) -> Iterator[Finding]:
     for path, _, binding in _bindings(context):
         if binding.alpha is not None and not good_alpha(binding.alpha):
             yield Finding(
-                (*path, "alpha"), f"The binding of {binding.target!r} has alpha {binding.alpha:g}.", ALPHA_HINT
+                (*path, "alpha"), f"The binding of {q(binding.target)} has alpha {binding.alpha:g}.", ALPHA_HINT
             )
 
 
@@ -290,7 +291,7 @@ def _against(context: Context, field: str, *, of_slice: bool) -> Iterator[Findin
         if policy is None or value == policy or not (good_alpha(value) and good_alpha(policy)):
             continue
         what = "slice" if of_slice else "target"
-        message = f"The {field} of {binding.target!r} is {value:g}; its {what} asks for {policy:g}."
+        message = f"The {field} of {q(binding.target)} is {value:g}; its {what} asks for {policy:g}."
         yield Finding((*path, *(() if own is None else (field,))), message, f"Make the {field} the same.")
 
 

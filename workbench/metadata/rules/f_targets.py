@@ -10,6 +10,7 @@ from workbench.metadata.diagnostic import Path
 from workbench.metadata.document.adapters import Target, TargetSlice
 from workbench.metadata.dtypes import is_float
 from workbench.metadata.registry import Finding, rule
+from workbench.metadata.wording import q
 
 _TARGETS: Path = ("adapters", "target_manifest", "targets")
 _NAMES = ("id", "component", "initializer", "node_name", "output_name")
@@ -40,7 +41,7 @@ def _same_id(context: Context) -> Iterator[Finding]:
     seen: set[str] = set()
     for path, target in _targets(context):
         if target.id in seen and target.id.strip():
-            yield Finding((*path, "id"), f"A target before has the id {target.id!r} too.", "Give it another id.")
+            yield Finding((*path, "id"), f"A target before has the id {q(target.id)} too.", "Give it another id.")
         seen.add(target.id)
 
 
@@ -53,7 +54,7 @@ def _same_place(context: Context) -> Iterator[Finding]:
         part = target.output_slice
         place = (target.component, target.initializer, part and (part.role, part.offset, part.width))
         if place in seen:
-            message = f"The target {target.id!r} changes the same place as {seen[place]!r}."
+            message = f"The target {q(target.id)} changes the same place as {q(seen[place])}."
             yield Finding(path, message, "Drop one of the two, or slice the output.")
         seen.setdefault(place, target.id)
 
@@ -63,14 +64,14 @@ def _features(context: Context) -> Iterator[Finding]:
     for path, target in _targets(context):
         for field in ("input_features", "output_features"):
             if getattr(target, field) == 0:
-                yield Finding((*path, field), f"The target {target.id!r} has no {field}.", "Write their number.")
+                yield Finding((*path, field), f"The target {q(target.id)} has no {field}.", "Write their number.")
 
 
 @rule(58, "semantic", "The activations of a target are floats.")
 def _dtype(context: Context) -> Iterator[Finding]:
     for path, target in _targets(context):
         if not is_float(target.activation_dtype):
-            message = f"The target {target.id!r} has activations of dtype {target.activation_dtype!r}."
+            message = f"The target {q(target.id)} has activations of dtype {q(target.activation_dtype)}."
             yield Finding((*path, "activation_dtype"), message, FLOAT_HINT)
 
 
@@ -78,7 +79,7 @@ def _dtype(context: Context) -> Iterator[Finding]:
 def _rank(context: Context) -> Iterator[Finding]:
     for path, target in _targets(context):
         if target.rank == 0:
-            message = f"The target {target.id!r} has rank 0."
+            message = f"The target {q(target.id)} has rank 0."
             yield Finding((*path, "rank"), message, "Write at least 1, or leave it out for any rank.")
 
 
@@ -86,7 +87,7 @@ def _rank(context: Context) -> Iterator[Finding]:
 def _alpha(context: Context) -> Iterator[Finding]:
     for path, target in _targets(context):
         if target.alpha is not None and not good_alpha(target.alpha):
-            yield Finding((*path, "alpha"), f"The target {target.id!r} has alpha {target.alpha:g}.", ALPHA_HINT)
+            yield Finding((*path, "alpha"), f"The target {q(target.id)} has alpha {target.alpha:g}.", ALPHA_HINT)
 
 
 @rule(61, "semantic", "A slice has a role and a width, and lies inside the output.")
@@ -94,7 +95,7 @@ def _slice(context: Context) -> Iterator[Finding]:
     for path, target in _targets(context):
         if target.output_slice:
             for field, wrong in _slice_faults(target, target.output_slice):
-                message = f"The slice of the target {target.id!r} {wrong}."
+                message = f"The slice of the target {q(target.id)} {wrong}."
                 yield Finding((*path, "output_slice", field), message, "Correct the slice.")
 
 
@@ -117,7 +118,7 @@ def _graph_inputs(context: Context) -> Iterator[Finding]:
         found = target.graph_inputs
         names = [name for name in (found.a, found.b, found.scale) if name is not None] if found else []
         if any(not name.strip() for name in names) or len(set(names)) < len(names):
-            message = f"The target {target.id!r} has the graph inputs {', '.join(map(repr, names))}."
+            message = f"The target {q(target.id)} has the graph inputs {', '.join(map(q, names))}."
             yield Finding((*path, "graph_inputs"), message, "Give each a name of its own.")
 
 
@@ -125,7 +126,7 @@ def _graph_inputs(context: Context) -> Iterator[Finding]:
 def _component(context: Context) -> Iterator[Finding]:
     for path, target in _targets(context):
         if context.workflow and target.component.strip() and target.component not in context.workflow.components:
-            message = f"The target {target.id!r} changes the component {target.component!r}, which is not there."
+            message = f"The target {q(target.id)} changes the component {q(target.component)}, which is not there."
             yield Finding((*path, "component"), message, "Name a component of the workflow.")
 
 
@@ -133,7 +134,7 @@ def _component(context: Context) -> Iterator[Finding]:
 def _model(context: Context) -> Iterator[Finding]:
     for path, target in _targets(context):
         if context.workflow is None and target.component.strip() and target.component != "model":
-            message = f"The target {target.id!r} names the component {target.component!r}, and there is no workflow."
+            message = f"The target {q(target.id)} names the component {q(target.component)}, and there is no workflow."
             yield Finding((*path, "component"), message, "Write `model`, or add pipeline.workflow.")
 
 

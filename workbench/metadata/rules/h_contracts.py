@@ -10,6 +10,7 @@ from workbench.metadata.document.tensor import RequestExpanded
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.dtypes import NAMEABLE
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import q
 
 
 @workflow_rule(100, "A request takes at least one entry of a request_expanded axis.")
@@ -34,5 +35,5 @@ def _rank(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _dtype(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for site in context.contracts:
         if site.contract.dtype not in NAMEABLE:
-            message = f"{show_path(site.path)} has the dtype {site.contract.dtype!r}."
+            message = f"{show_path(site.path)} has the dtype {q(site.contract.dtype)}."
             yield Finding((*site.path, "dtype"), message, f"Write one of {', '.join(sorted(NAMEABLE))}.")

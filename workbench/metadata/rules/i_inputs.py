@@ -17,6 +17,7 @@ from workbench.metadata.document.workflow import (
 )
 from workbench.metadata.references import joins, reads
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import q
 
 _OBSERVABLE = ("media", "constraint", "session_id")
 _Inputs = Iterator[tuple[Path, str, WorkflowInput]]
@@ -35,7 +36,7 @@ def _with_presence(workflow: Workflow) -> _Inputs:
 def _role(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _inputs(workflow):
         if isinstance(entry.source, RequestSource) and not isinstance(entry.role, RuntimeRole):
-            message = f"The input {name!r} comes from the request, and no runtime role says what it is."
+            message = f"The input {q(name)} comes from the request, and no runtime role says what it is."
             yield Finding((*path, "role"), message, "Give it `kind: runtime`, a role and a version.")
 
 
@@ -43,7 +44,7 @@ def _role(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _optional(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _inputs(workflow):
         if not entry.required and entry.default is None and entry.present_as is None:
-            message = f"The input {name!r} may be absent, and nothing stands in for it."
+            message = f"The input {q(name)} may be absent, and nothing stands in for it."
             yield Finding(path, message, "Add a default, or present_as.")
 
 
@@ -51,7 +52,7 @@ def _optional(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _required(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _with_presence(workflow):
         if entry.required:
-            message = f"The input {name!r} is required, so present_as has nothing to say."
+            message = f"The input {q(name)} is required, so present_as has nothing to say."
             yield Finding((*path, "present_as"), message, "Remove it, or write `required: false`.")
 
 
@@ -59,7 +60,7 @@ def _required(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _default(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _with_presence(workflow):
         if entry.default is not None:
-            message = f"The input {name!r} has both a default and present_as."
+            message = f"The input {q(name)} has both a default and present_as."
             yield Finding((*path, "default"), message, "Keep one of the two.")
 
 
@@ -67,7 +68,7 @@ def _default(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _source(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _with_presence(workflow):
         if not isinstance(entry.source, RequestSource | ApplicationSource):
-            message = f"The input {name!r} has present_as, but its source {entry.source.kind} is always there."
+            message = f"The input {q(name)} has present_as, but its source {entry.source.kind} is always there."
             yield Finding((*path, "present_as"), message, "Remove it, or take the input from the request.")
 
 
@@ -76,7 +77,7 @@ def _observable(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _with_presence(workflow):
         role = entry.role
         if isinstance(entry.source, RequestSource) and isinstance(role, RuntimeRole) and role.role not in _OBSERVABLE:
-            message = f"The input {name!r} has present_as, but a request never leaves its {role.role} out."
+            message = f"The input {q(name)} has present_as, but a request never leaves its {role.role} out."
             yield Finding((*path, "present_as"), message, f"Only {', '.join(_OBSERVABLE)} can be absent.")
 
 
@@ -84,7 +85,7 @@ def _observable(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _blank(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _with_presence(workflow):
         if not (entry.present_as or "").strip():
-            message = f"The input {name!r} has a blank present_as."
+            message = f"The input {q(name)} has a blank present_as."
             yield Finding((*path, "present_as"), message, "Name the value that says whether it is there.")
 
 
@@ -94,7 +95,7 @@ def _collision(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, entry in _with_presence(workflow):
         word = entry.present_as or ""
         if word.strip() and (word in workflow.inputs or taken[word] > 1):
-            message = f"The input {name!r} calls its presence {word!r}, a name that is taken."
+            message = f"The input {q(name)} calls its presence {q(word)}, a name that is taken."
             yield Finding((*path, "present_as"), message, "Name it otherwise.")
 
 
@@ -129,8 +130,8 @@ def _read(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for placed in context.steps if predicates else ():
         for tail, value in reads(placed.step, workflow):
             if value in predicates and not _is_there(placed, predicates[value]):
-                message = f"The input {value!r} is read where it may be absent."
-                hint = f"Read it in the case 'true' of a branch on {predicates[value]!r}."
+                message = f"The input {q(value)} is read where it may be absent."
+                hint = f"Read it in the case 'true' of a branch on {q(predicates[value])}."
                 yield Finding((*placed.path, *tail), message, hint)
 
 
@@ -144,5 +145,5 @@ def _forwarded(context: Context, workflow: Workflow) -> Iterator[Finding]:
             if predicate is None or (placed.step.predicate == predicate and case == "true"):
                 continue
             if not _is_there(placed, predicate):
-                message = f"The branch forwards the input {value!r} from a case where it may be absent."
+                message = f"The branch forwards the input {q(value)} from a case where it may be absent."
                 yield Finding((*placed.path, *tail), message, "Forward another value of that case.")

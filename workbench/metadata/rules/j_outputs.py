@@ -9,6 +9,7 @@ from workbench.metadata.diagnostic import Path
 from workbench.metadata.document.workflow import Media, Workflow, WorkflowOutput
 from workbench.metadata.dtypes import is_float
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import q
 
 _Outputs = Iterator[tuple[Path, str, WorkflowOutput]]
 
@@ -28,14 +29,14 @@ def _media(workflow: Workflow) -> Iterator[tuple[Path, str, Media]]:
 def _zero(workflow: Workflow, field: str) -> Iterator[Finding]:
     for path, name, media in _media(workflow):
         if getattr(media, field) == 0:
-            yield Finding((*path, field), f"The output {name!r} has {field} 0.", "Write its number.")
+            yield Finding((*path, field), f"The output {q(name)} has {field} 0.", "Write its number.")
 
 
 @workflow_rule(113, "Only sound has a media format.")
 def _not_audio(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, output in _outputs(workflow):
         if output.media and output.role != "audio":
-            message = f"The output {name!r} has a media format, but its role is {output.role}."
+            message = f"The output {q(name)} has a media format, but its role is {output.role}."
             yield Finding((*path, "media"), message, "Remove media, or make the role audio.")
 
 
@@ -57,7 +58,7 @@ def _channels(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _absent(workflow: Workflow, field: str) -> Iterator[Finding]:
     for path, name, media in _media(workflow):
         if getattr(media, field) is None:
-            yield Finding((*path, field), f"The output {name!r} is sound without {field}.", "Write its number.")
+            yield Finding((*path, field), f"The output {q(name)} is sound without {field}.", "Write its number.")
 
 
 @workflow_rule(117, "Sound has a sample rate.")
@@ -80,7 +81,7 @@ def _wav(workflow: Workflow, stage: str) -> _Outputs:
 def _wav_bytes(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, output in _wav(workflow, "post_adapter"):
         if output.contract.dtype != "uint8":
-            message = f"The output {name!r} is a finished WAV file of dtype {output.contract.dtype!r}."
+            message = f"The output {q(name)} is a finished WAV file of dtype {q(output.contract.dtype)}."
             yield Finding(path, message, "Make it uint8, or the stage pre_adapter.")
 
 
@@ -88,7 +89,7 @@ def _wav_bytes(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _wav_samples(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, output in _wav(workflow, "pre_adapter"):
         if not is_float(output.contract.dtype):
-            message = f"The output {name!r} gives samples of dtype {output.contract.dtype!r}."
+            message = f"The output {q(name)} gives samples of dtype {q(output.contract.dtype)}."
             yield Finding(path, message, "Make it float32, float16 or bfloat16, or the stage post_adapter.")
 
 
@@ -97,12 +98,12 @@ def _no_range(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, output in _outputs(workflow):
         if output.role == "image" and output.value_range is None:
             hint = "Write zero_to_one, negative_one_to_one or zero_to_255."
-            yield Finding((*path, "value_range"), f"The picture {name!r} has no value_range.", hint)
+            yield Finding((*path, "value_range"), f"The picture {q(name)} has no value_range.", hint)
 
 
 @workflow_rule(122, "Only a picture has a range of values.")
 def _range(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, output in _outputs(workflow):
         if output.role != "image" and output.value_range is not None:
-            message = f"The output {name!r} has a value_range, but its role is {output.role}."
+            message = f"The output {q(name)} has a value_range, but its role is {output.role}."
             yield Finding((*path, "value_range"), message, "Remove it.")

@@ -11,6 +11,7 @@ from workbench.metadata.document.ports import AdapterImplementation, Component, 
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, workflow_rule
 from workbench.metadata.rules.k_components import Components, components
+from workbench.metadata.wording import cut, q
 
 _GUIDE_IN, _GUIDE_OUT = ("state", "tokens", "valid_length", "transition_table"), ("next_state", "consumed_length")
 _Roles = tuple[tuple[str, ...], tuple[str, ...]]
@@ -40,9 +41,8 @@ def _same(context: Context, workflow: Workflow) -> Iterator[Finding]:
         if not isinstance(found, AdapterImplementation) or contract is None or not contract.id.strip():
             continue
         if contract.version.strip() and (contract.id, contract.version) != (found.abi, found.version):
-            message = (
-                f"The component {name!r} is {found.abi}@{found.version}, its contract {contract.id}@{contract.version}."
-            )
+            message = f"The component {q(name)} is {cut(found.abi)}@{cut(found.version)}, "
+            message += f"its contract {cut(contract.id)}@{cut(contract.version)}."
             yield Finding((*path, "contract"), message, "Make id and version those of the adapter.")
 
 
@@ -81,8 +81,8 @@ def _known(workflow: Workflow) -> Iterator[_Known]:
 def _action(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for known in _known(workflow):
         if not isinstance(known.action, str) or known.action not in known.actions:
-            shown = "no action" if known.action is None else f"the action {known.action!r}"
-            message = f"The component {known.name!r} has {shown}, which {known.contract.id} does not know."
+            shown = "no action" if known.action is None else f"the action {q(known.action)}"
+            message = f"The component {q(known.name)} has {shown}, which {cut(known.contract.id)} does not know."
             hint = f"Write one of {', '.join(known.actions)} as the parameter `action`."
             yield Finding((*known.path, "parameters", "action"), message, hint)
 
@@ -92,7 +92,7 @@ def _missing(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for known in _known(workflow):
         for role, _ in known.roles:
             if role not in known.contract.bindings:
-                message = f"The action {known.action!r} of {known.name!r} binds no port to {role!r}."
+                message = f"The action {q(known.action)} of {q(known.name)} binds no port to {q(role)}."
                 yield Finding((*known.path, "bindings", role), message, "Bind the role.")
 
 
@@ -105,5 +105,5 @@ def _direction(context: Context, workflow: Workflow) -> Iterator[Finding]:
             right, wrong = (ports.inputs, ports.outputs) if is_input else (ports.outputs, ports.inputs)
             if port is not None and port in wrong and port not in right:
                 side = "an input" if is_input else "an output"
-                message = f"The role {role!r} of {known.name!r} is {side}; the port {port!r} is not."
+                message = f"The role {q(role)} of {q(known.name)} is {side}; the port {q(port)} is not."
                 yield Finding((*known.path, "bindings", role), message, f"Bind {side} port.")

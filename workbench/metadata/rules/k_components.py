@@ -11,6 +11,7 @@ from workbench.metadata.document.state import SafetyRewindable
 from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import cut, q
 
 Components = Iterator[tuple[Path, str, Component]]
 
@@ -31,7 +32,7 @@ def ports(component: Component) -> Iterator[tuple[Path, str, TensorContract]]:
 def _name(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, _ in components(workflow):
         if not name.strip() or "." in name:
-            yield Finding(path, f"A component is called {name!r}.", "Take a name that is not blank and has no dot.")
+            yield Finding(path, f"A component is called {q(name)}.", "Take a name that is not blank and has no dot.")
 
 
 @workflow_rule(124, "An ONNX component names its file.")
@@ -39,7 +40,7 @@ def _artifact(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in components(workflow):
         found = component.implementation
         if isinstance(found, OnnxImplementation) and not found.artifact.strip():
-            message = f"The component {name!r} has a blank artifact."
+            message = f"The component {q(name)} has a blank artifact."
             yield Finding((*path, "implementation", "artifact"), message, "Name the ONNX file.")
 
 
@@ -49,9 +50,9 @@ def _pinned(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in components(workflow):
         found = component.implementation
         if isinstance(found, AdapterImplementation) and pins.get(found.abi) != found.version:
-            pinned = f"pins {pins[found.abi]!r}" if found.abi in pins else "does not pin it"
-            message = f"The component {name!r} uses {found.abi}@{found.version}; the manifest {pinned}."
-            hint = f"Write `{found.abi}: '{found.version}'` into manifest.adapter_abis."
+            pinned = f"pins {q(pins[found.abi])}" if found.abi in pins else "does not pin it"
+            message = f"The component {q(name)} uses {cut(found.abi)}@{cut(found.version)}; the manifest {pinned}."
+            hint = f"Write `{cut(found.abi)}: {q(found.version)}` into manifest.adapter_abis."
             yield Finding((*path, "implementation"), message, hint)
 
 
@@ -60,7 +61,7 @@ def _contract(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in components(workflow):
         for field in ("id", "version") if component.contract else ():
             if not getattr(component.contract, field).strip():
-                message = f"The contract of {name!r} has a blank {field}."
+                message = f"The contract of {q(name)} has a blank {field}."
                 yield Finding((*path, "contract", field), message, "Write it.")
 
 
@@ -72,9 +73,9 @@ def _bindings(context: Context, workflow: Workflow) -> Iterator[Finding]:
         for role, port in bindings.items():
             place = (*path, "contract", "bindings", role)
             if not role.strip():
-                yield Finding(place, f"The contract of {name!r} binds a blank role.", "Name the role.")
+                yield Finding(place, f"The contract of {q(name)} binds a blank role.", "Name the role.")
             elif port not in declared:
-                message = f"The contract of {name!r} binds {role!r} to {port!r}, which is no port."
+                message = f"The contract of {q(name)} binds {q(role)} to {q(port)}, which is no port."
                 yield Finding(place, message, "Name a port of the component.")
 
 
@@ -82,7 +83,7 @@ def _bindings(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _replaceable(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in components(workflow):
         if component.application_overridable and component.contract is None:
-            message = f"An application may replace {name!r}, and no contract says what must stay."
+            message = f"An application may replace {q(name)}, and no contract says what must stay."
             yield Finding((*path, "application_overridable"), message, "Add a contract with id and version.")
 
 
@@ -90,7 +91,7 @@ def _replaceable(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _replaceable_kind(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in components(workflow):
         if component.application_overridable and not component.is_onnx:
-            message = f"An application may replace {name!r}, which is no ONNX component."
+            message = f"An application may replace {q(name)}, which is no ONNX component."
             yield Finding((*path, "application_overridable"), message, "Remove the word.")
 
 
@@ -100,7 +101,7 @@ def _blank_effect(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in components(workflow):
         for index, effect in enumerate(component.effects):
             if not effect.strip():
-                yield Finding((*path, "effects", index), f"An effect of {name!r} is blank.", "Name it.")
+                yield Finding((*path, "effects", index), f"An effect of {q(name)} is blank.", "Name it.")
 
 
 @workflow_rule(135, "An effect of a component is described in the workflow.")
@@ -108,7 +109,7 @@ def _unknown_effect(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in components(workflow):
         for index, effect in enumerate(component.effects):
             if effect.strip() and effect not in workflow.effects:
-                message = f"The component {name!r} has the effect {effect!r}, which the workflow does not describe."
+                message = f"The component {q(name)} has the effect {q(effect)}, which the workflow does not describe."
                 yield Finding((*path, "effects", index), message, "Describe it in pipeline.workflow.effects.")
 
 
@@ -125,7 +126,7 @@ def _depth(context: Context, workflow: Workflow) -> Iterator[Finding]:
         safety = effect.speculation_safety
         if isinstance(safety, SafetyRewindable) and safety.max_depth == 0:
             path = (*WORKFLOW, "effects", name, "speculation_safety", "max_depth")
-            yield Finding(path, f"The effect {name!r} goes back 0 steps.", "Write at least 1, or the kind none.")
+            yield Finding(path, f"The effect {q(name)} goes back 0 steps.", "Write at least 1, or the kind none.")
 
 
 # --- rows -----------------------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ def _row_scope(context: Context, workflow: Workflow) -> Iterator[Finding]:
         if not remembers or component.row_scope:
             continue
         if any(contract.request_axis is not None for _, _, contract in ports(component)):
-            message = f"The component {name!r} remembers something of each request, without a row_scope."
+            message = f"The component {q(name)} remembers something of each request, without a row_scope."
             yield Finding(path, message, "Add row_scope with the axis of requests.")
 
 
@@ -152,7 +153,9 @@ def _row_axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, component in components(workflow):
         for tail, port, contract in _outside(component):
             axis = component.row_scope.axis if component.row_scope else 0
-            message = f"The component {name!r} has requests on axis {axis}; its port {port!r} has rank {contract.rank}."
+            message = (
+                f"The component {q(name)} has requests on axis {axis}; its port {q(port)} has rank {contract.rank}."
+            )
             yield Finding((*path, *tail), message, "Correct row_scope.axis or the port.")
 
 
@@ -164,7 +167,7 @@ def _row_axes(context: Context, workflow: Workflow) -> Iterator[Finding]:
         for tail, port, contract in ports(component) if scope and not _outside(component) else ():
             if scope and contract.request_axis not in (None, scope.axis):
                 message = (
-                    f"The port {port!r} of {name!r} has requests on axis {contract.request_axis}, "
+                    f"The port {q(port)} of {q(name)} has requests on axis {contract.request_axis}, "
                     f"row_scope names axis {scope.axis}."
                 )
                 yield Finding((*path, *tail), message, "Correct row_scope.axis or the port.")

@@ -10,6 +10,7 @@ from workbench.metadata.diagnostic import Path
 from workbench.metadata.document.state import Growing, Replace, SessionLease, StateCell, StateGroup
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.registry import Finding, workflow_rule
+from workbench.metadata.wording import q
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,7 @@ def _leases(workflow: Workflow) -> Iterator[tuple[Path, str, SessionLease]]:
 def _lease(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, _ in _leases(workflow):
         if workflow.state[name].scope == "invocation":
-            message = f"The cell {name!r} lives for one invocation and has session settings."
+            message = f"The cell {q(name)} lives for one invocation and has session settings."
             yield Finding(path, message, "Remove session, or make the scope session.")
 
 
@@ -48,7 +49,7 @@ def _lease(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _policy(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, lease in _leases(workflow):
         if lease.policy == "copy_on_write":
-            message = f"The cell {name!r} asks for copy_on_write, which no reader of this format has."
+            message = f"The cell {q(name)} asks for copy_on_write, which no reader of this format has."
             yield Finding((*path, "policy"), message, "Write exclusive.")
 
 
@@ -56,7 +57,7 @@ def _policy(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _ttl(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, lease in _leases(workflow):
         if lease.ttl_seconds is not None:
-            message = f"The cell {name!r} has ttl_seconds, which no reader of this format keeps."
+            message = f"The cell {q(name)} has ttl_seconds, which no reader of this format keeps."
             yield Finding((*path, "ttl_seconds"), message, "Remove it.")
 
 
@@ -64,7 +65,7 @@ def _ttl(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _versions(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for path, name, lease in _leases(workflow):
         if lease.optimistic_metadata_version:
-            message = f"The cell {name!r} asks for optimistic versions, which no reader of this format has."
+            message = f"The cell {q(name)} asks for optimistic versions, which no reader of this format has."
             yield Finding((*path, "optimistic_metadata_version"), message, "Remove it.")
 
 
@@ -73,7 +74,7 @@ def _axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in _cells(workflow):
         axis, rank = found.cell.varying_axis, found.cell.contract.rank
         if axis is not None and axis >= rank:
-            message = f"The cell {found.name!r} varies on axis {axis}, but has rank {rank}."
+            message = f"The cell {q(found.name)} varies on axis {axis}, but has rank {rank}."
             yield Finding((*found.path, "recurrence", "axis"), message, f"Write an axis below {rank}.")
 
 
@@ -82,7 +83,7 @@ def _axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _group(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in _cells(workflow):
         if found.cell.service_group is not None and found.group is None:
-            message = f"The cell {found.name!r} lies in the group {found.group_name!r}, which is not declared."
+            message = f"The cell {q(found.name)} lies in the group {q(found.group_name)}, which is not declared."
             yield Finding((*found.path, "service_group"), message, "Declare it in serving.state_service.groups.")
 
 
@@ -92,7 +93,7 @@ def _sequence_axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
         axis, rank = found.group.sequence_axis if found.group else None, found.cell.contract.rank
         if axis is not None and axis >= rank:
             message = (
-                f"The group {found.group_name!r} has sequence axis {axis}; its cell {found.name!r} has rank {rank}."
+                f"The group {q(found.group_name)} has sequence axis {axis}; its cell {q(found.name)} has rank {rank}."
             )
             yield Finding((*found.path, "contract", "rank"), message, "Correct sequence_axis or the cell.")
 
@@ -105,7 +106,7 @@ def _same_axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
         # An axis that the cell does not have is the matter of rules 145 and 147.
         if axis is None or wanted is None or axis == wanted or max(axis, wanted) >= rank:
             continue
-        message = f"The cell {found.name!r} varies on axis {axis}, its group {found.group_name!r} on axis {wanted}."
+        message = f"The cell {q(found.name)} varies on axis {axis}, its group {q(found.group_name)} on axis {wanted}."
         yield Finding((*found.path, "recurrence", "axis"), message, "Make the two the same.")
 
 
@@ -117,7 +118,7 @@ def _no_axis(context: Context, workflow: Workflow) -> Iterator[Finding]:
         if group is None or found.cell.varying_axis is None or isinstance(group.update, Replace):
             continue
         if group.sequence_axis is None:
-            message = f"The cell {found.name!r} varies, but its group {found.group_name!r} has no sequence_axis."
+            message = f"The cell {q(found.name)} varies, but its group {q(found.group_name)} has no sequence_axis."
             yield Finding((*found.path, "recurrence"), message, "Add sequence_axis to the group.")
 
 
@@ -126,7 +127,7 @@ def _aligned(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in _cells(workflow):
         if found.group and found.cell.contract.request_axis is None:
             kind = found.cell.contract.batch_layout.kind
-            message = f"The cell {found.name!r} lies in the group {found.group_name!r}, but its layout is {kind}."
+            message = f"The cell {q(found.name)} lies in the group {q(found.group_name)}, but its layout is {kind}."
             yield Finding((*found.path, "contract", "batch_layout"), message, "Make it request_aligned.")
 
 
@@ -137,8 +138,8 @@ def _increment(context: Context, workflow: Workflow) -> Iterator[Finding]:
         grows = found.cell.recurrence
         if not found.group or accepted is None or not isinstance(grows, Growing) or grows.increment == accepted:
             continue
-        message = f"The cell {found.name!r} grows by {grows.increment!r}; serving.accepted_len is {accepted!r}."
-        yield Finding((*found.path, "recurrence", "increment"), message, f"Write {accepted!r}.")
+        message = f"The cell {q(found.name)} grows by {q(grows.increment)}; serving.accepted_len is {q(accepted)}."
+        yield Finding((*found.path, "recurrence", "increment"), message, f"Write {q(accepted)}.")
 
 
 @workflow_rule(152, "State of the runtime leaves the package only through a checkpoint.")
@@ -152,7 +153,7 @@ def _published(context: Context, workflow: Workflow) -> Iterator[Finding]:
         if place is None and found.name in workflow.outputs:
             place = (*WORKFLOW, "outputs", found.name)
         if place is not None:
-            message = f"The cell {found.name!r} belongs to the {found.cell.management}, and here it is published."
+            message = f"The cell {q(found.name)} belongs to the {found.cell.management}, and here it is published."
             yield Finding(place, message, "Add a checkpoint to its group, or publish something else.")
 
 
@@ -160,7 +161,7 @@ def _published(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _management(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in _cells(workflow):
         if found.group and found.cell.management != "runtime":
-            message = f"The cell {found.name!r} lies in a group of the runtime, but is managed by the "
+            message = f"The cell {q(found.name)} lies in a group of the runtime, but is managed by the "
             message += f"{found.cell.management}."
             yield Finding((*found.path, "management"), message, "Write `management: runtime`.")
 
@@ -169,7 +170,7 @@ def _management(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _release(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in _cells(workflow):
         if found.cell.management != "workflow" and found.cell.release_boundary is None:
-            message = f"The cell {found.name!r} belongs to the {found.cell.management} and is never released."
+            message = f"The cell {q(found.name)} belongs to the {found.cell.management} and is never released."
             yield Finding((*found.path, "release_boundary"), message, "Write invocation, session or row.")
 
 
@@ -178,7 +179,7 @@ def _no_release(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in _cells(workflow):
         # In a group the management is what is wrong: rule 153.
         if found.cell.management == "workflow" and found.cell.release_boundary and not found.group:
-            message = f"The cell {found.name!r} is the workflow's, which releases it by itself."
+            message = f"The cell {q(found.name)} is the workflow's, which releases it by itself."
             yield Finding((*found.path, "release_boundary"), message, "Remove it, or let the runtime manage the cell.")
 
 
@@ -186,7 +187,7 @@ def _no_release(context: Context, workflow: Workflow) -> Iterator[Finding]:
 def _session(context: Context, workflow: Workflow) -> Iterator[Finding]:
     for found in _cells(workflow):
         if found.cell.release_boundary == "session" and found.cell.scope != "session":
-            message = f"The cell {found.name!r} is released with the session, but lives for one invocation."
+            message = f"The cell {q(found.name)} is released with the session, but lives for one invocation."
             yield Finding(
                 (*found.path, "release_boundary"), message, "Make the scope session, or the boundary another."
             )

@@ -10,6 +10,7 @@ from workbench.metadata.document.ports import AdapterImplementation, OnnxImpleme
 from workbench.metadata.document.workflow import ArtifactSource, Workflow
 from workbench.metadata.files import Verdict, look_for
 from workbench.metadata.registry import Finding, rule
+from workbench.metadata.wording import q
 
 _Names = Iterator[tuple[Path, str]]
 _SAYS: dict[Verdict, tuple[str, str]] = {
@@ -46,7 +47,7 @@ def _faults(context: Context, names: _Names, *verdicts: Verdict) -> Iterator[Fin
         verdict = look_for(root, name) if root and name.strip() else "there"  # a blank name is rule 124's matter
         if verdict in verdicts:
             says, hint = _SAYS[verdict]
-            yield Finding(path, f"The file {name[:200]!r} {says}.", hint)
+            yield Finding(path, f"The file {q(name)} {says}.", hint)
 
 
 def _of_workflow(context: Context) -> _Names:

@@ -60,10 +60,10 @@ def _ports(
     side = str(path[-1])[:-1]
     strange = [port for port in bound if port not in declared]
     missing = [port for port, contract in declared.items() if port not in bound and not contract.optional]
+    instead = f"Is {q(missing[0])} meant?" if missing else f"It has {few(declared)}."
     for port in strange:
         message = f"The component {q(step.component)} has no {side} port {q(port)}."
-        hint = f"Is {q(missing[0])} meant?" if missing else f"It has {few(declared)}."
-        walk.tell(numbers[0], (*path, port), message, hint)
+        walk.tell(numbers[0], (*path, port), message, instead)
     for port in missing[len(strange) :]:
         message = f"The {side} port {q(port)} of {q(step.component)} is bound to no value."
         walk.tell(numbers[1], path, message, "Bind one, or make the port's contract optional.")
