@@ -117,7 +117,7 @@ POINTS = (
         "22", "experts in one node", "unit/rules/test_moe.py",
         (
             _of("fuse/moe", "mixtral", "L", layers, "cpu", "cuda"),
-            _of("lower/ms_to_standard", "mixtral", "L", layers, *PORTABLE, "dml", "webgpu", "trt-rtx", fused_on="cpu"),
+            _of("lower/ms_to_standard", "mixtral", "L", layers, *PORTABLE, "dml", "webgpu", "trt-rtx", fused_on="cuda"),
         ),
         "the dense form stays on dml, webgpu and trt-rtx; QMoE is not built",
     ),
