@@ -113,7 +113,14 @@ POINTS = (
             _of("lower/skip_norms", "llama", "2 L", lambda c: 2 * layers(c), "trt-rtx", *PORTABLE, fused_on="cpu"),
         ),
     ),
-    Point("22", "experts in one node", "", note="not built; the canonical dense form stays everywhere"),
+    Point(
+        "22", "experts in one node", "unit/rules/test_moe.py",
+        (
+            _of("fuse/moe", "mixtral", "L", layers, "cpu", "cuda"),
+            _of("lower/ms_to_standard", "mixtral", "L", layers, *PORTABLE, "dml", "webgpu", "trt-rtx", fused_on="cuda"),
+        ),
+        "the dense form stays on dml, webgpu and trt-rtx; QMoE is not built",
+    ),
     Point(
         "23", "norms in primitives", "unit/rules/test_lower_norms.py",
         (_of("lower/rms_norm", "llama", "2 L + 1", lambda c: 2 * layers(c) + 1, "trt-rtx"),),

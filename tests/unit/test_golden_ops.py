@@ -15,6 +15,7 @@ from workbench.ep.base import (
     GELU,
     GQA,
     LAYER_NORM,
+    MOE,
     MS_ROTARY,
     RMS_NORM,
     ROTARY,
@@ -79,7 +80,8 @@ def _expected(config: ModelConfig, ep: ExecutionProvider, dtype: ir.DataType) ->
     return {
         str(GQA): len(grouped),
         "Attention": len(layers) - len(grouped) if keeps else 0,
-        "Softmax": lowered + sum(config.has_experts(i) for i in layers),
+        "Softmax": lowered + (0 if ep.runs(MOE, dtype) else sum(config.has_experts(i) for i in layers)),
+        str(MOE): sum(config.has_experts(i) for i in layers) if ep.runs(MOE, dtype) else 0,
         "RotaryEmbedding": 2 * len(outside) if ep.runs(ROTARY, dtype) else 0,
         str(MS_ROTARY): 0 if ep.runs(ROTARY, dtype) else 2 * len(outside),
         "Gather": 1 + (config.position_embedding == "learned"),
@@ -101,7 +103,8 @@ def _matmuls(config: ModelConfig, ep: ExecutionProvider, dtype: ir.DataType, gro
         inside = _rotates_inside(config, ep, dtype, layer) or not rotates
         packs = layer in grouped and inside and config.qk_norm is None and _has(ep, GQA, dtype, "packed_qkv")
         total += (1 if packs else 3) + 1
-        total += 3 if config.has_experts(layer) else 3 if config.gated_mlp else 2
+        experts = config.has_experts(layer)
+        total += (1 if ep.runs(MOE, dtype) else 3) if experts else 3 if config.gated_mlp else 2
     return total
 
 

@@ -134,7 +134,7 @@ def test_the_role_is_passed_on() -> None:
     assert (report.role, [step for step, _ in report.planned]) == (
         "encoder",
         [
-            "fuse/mha", "fuse/packed_attention", "fuse/skip_rms_norm", "fuse/skip_layer_norm", "fuse/gelu",
+            "fuse/mha", "fuse/packed_attention", "fuse/moe", "fuse/skip_rms_norm", "fuse/skip_layer_norm", "fuse/gelu",
             "fuse/bias_gelu", "lower/gqa_to_standard",
         ],
     )  # fmt: skip

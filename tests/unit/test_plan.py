@@ -25,8 +25,9 @@ GQA_BODY, MS_BODY = "lower/gqa_to_standard", "lower/ms_to_standard"
 NORMS = ["fuse/skip_rms_norm", "fuse/skip_layer_norm"]
 GELUS = ["fuse/gelu", "fuse/bias_gelu"]
 CPU = ["fuse/gqa", "fuse/pack_qkv", *NORMS, *GELUS]
+CPU_F32 = ["fuse/gqa", "fuse/pack_qkv", "fuse/moe", *NORMS, *GELUS]
 # Softcap is no fact about CUDA's Attention, and float32 none about its GroupQueryAttention.
-CUDA = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", *NORMS, *GELUS, GQA_BODY, "lower/attention"]
+CUDA = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", "fuse/moe", *NORMS, *GELUS, GQA_BODY, "lower/attention"]
 # DirectML has no Gelu of the standard, so none is made of arithmetic; BiasGelu and its own Gelus it has.
 DML_FUSE = [*NORMS, "fuse/bias_gelu"]
 DML_LOWER = [
@@ -43,11 +44,11 @@ STANDARD = ["fuse/gelu", GQA_BODY, MS_BODY, "lower/skip_norms", "lower/rms_norm"
 REFUSED: list[str] = ["refused"]
 
 DECODER: dict[tuple[str, str], list[str]] = {
-    ("cpu", F32): [*CPU, GQA_BODY],
+    ("cpu", F32): [*CPU_F32, GQA_BODY],
     ("cpu", F16): [*CPU, GQA_BODY, MS_BODY],  # MultiHeadAttention of other graphs has a kernel in float32 only
     ("cpu", BF16): REFUSED,
     # In float32 the kernel table and ORT GenAI's practice disagree about GroupQueryAttention: it is not acted on.
-    ("cuda", F32): [*NORMS, *GELUS, GQA_BODY, "lower/attention"],
+    ("cuda", F32): ["fuse/moe", *NORMS, *GELUS, GQA_BODY, "lower/attention"],
     ("cuda", F16): CUDA,
     ("cuda", BF16): CUDA,
     ("dml", F32): [*DML_FUSE, GQA_BODY, MS_BODY, *DML_LOWER],
@@ -105,7 +106,7 @@ def test_each_step_has_its_reason() -> None:
         "lower/gqa_to_standard": "dml does not run com.microsoft.GroupQueryAttention+attention_bias, "
         "com.microsoft.GroupQueryAttention+head_sink, com.microsoft.GroupQueryAttention+qk_norm, "
         "com.microsoft.GroupQueryAttention+smooth_softmax in float16",
-        "lower/ms_to_standard": "dml does not run com.microsoft.Attention+attention_bias in float16",
+        "lower/ms_to_standard": "dml does not run com.microsoft.Attention+attention_bias, com.microsoft.MoE in float16",
         "lower/attention": "dml does not run Attention in float16",
         "lower/gelu_to_ms": "dml does not run Gelu in float16",
         "lower/if_to_where": "dml does not run If in float16",
@@ -122,6 +123,7 @@ def test_each_rule_that_is_left_out_has_its_reason() -> None:
         "lower/separate_rope": "dml does not run com.microsoft.GroupQueryAttention in float32",
         "fuse/mha": "not for graphs of the role decoder",
         "fuse/packed_attention": "not for graphs of the role decoder",
+        "fuse/moe": "dml does not run com.microsoft.MoE in float32",
         "fuse/gelu": "dml does not run Gelu in float32",
         "lower/skip_norms": "nothing it removes has to go",
         "lower/rms_norm": "nothing it removes has to go",
@@ -143,7 +145,14 @@ def test_a_plan_accounts_for_every_rule(pair: tuple[str, str]) -> None:
 
 def test_an_encoder_has_no_cache_to_fuse() -> None:
     found = planned("cpu", F32, Role.ENCODER)
-    assert [str(step) for step in found.steps] == ["fuse/mha", "fuse/packed_attention", *NORMS, *GELUS, GQA_BODY]
+    assert [str(step) for step in found.steps] == [
+        "fuse/mha",
+        "fuse/packed_attention",
+        "fuse/moe",
+        *NORMS,
+        *GELUS,
+        GQA_BODY,
+    ]
     assert dict(found.skipped)["fuse/gqa"] == "not for graphs of the role encoder"
 
 

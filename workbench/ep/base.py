@@ -21,6 +21,7 @@ LAYER_NORM, GELU = OpId("LayerNormalization"), OpId("Gelu")
 SKIP_LAYER_NORM = OpId("SkipLayerNormalization", MS_DOMAIN)
 BIAS_GELU, FAST_GELU = OpId("BiasGelu", MS_DOMAIN), OpId("FastGelu", MS_DOMAIN)
 MS_GELU = OpId("Gelu", MS_DOMAIN)
+MOE = OpId("MoE", MS_DOMAIN)
 MHA, MS_ATTENTION = OpId("MultiHeadAttention", MS_DOMAIN), OpId("Attention", MS_DOMAIN)
 SHAPE, IF, TENSOR_SCATTER = OpId("Shape"), OpId("If"), OpId("TensorScatter")
 

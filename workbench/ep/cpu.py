@@ -13,6 +13,7 @@ from workbench.ep.base import (
     GQA,
     LAYER_NORM,
     MHA,
+    MOE,
     MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
@@ -29,6 +30,7 @@ from workbench.ep.base import (
 _RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
 _CASTS = f"{_RAN}; in float16 ONNX Runtime computes it in float32 between two Casts of its own"
 _F32_ONLY = f"{_RAN}; in float16 ONNX Runtime computes it between two Casts, while Attention has a kernel"
+_EXPERTS = f"{_RAN}: gates by SiLU, rows of gate and up in turn; in float16 computed between two Casts"
 _FEATURES = "do_rotary packed_qkv softcap local_window attention_bias window_cache head_sink smooth_softmax"
 
 CPU = ExecutionProvider(
@@ -39,6 +41,7 @@ CPU = ExecutionProvider(
     kernels={
         GQA: kernel(F32, F16, has=_FEATURES, source=_RAN, confidence="measured"),
         MHA: kernel(F32, has="bias key_padding_mask attention_bias cache", source=_F32_ONLY, confidence="measured"),
+        MOE: kernel(F32, source=_EXPERTS, confidence="measured"),
         MS_ATTENTION: kernel(F32, has="mask attention_bias", source=_F32_ONLY, confidence="measured"),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),

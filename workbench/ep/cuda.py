@@ -13,6 +13,7 @@ from workbench.ep.base import (
     GQA,
     LAYER_NORM,
     MHA,
+    MOE,
     MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
@@ -49,6 +50,7 @@ CUDA = ExecutionProvider(
         MHA: kernel(
             F32, F16, BF16, has="bias key_padding_mask attention_bias", source=_FUSED, confidence="recorded"
         ),
+        MOE: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         MS_ATTENTION: kernel(F32, F16, BF16, has="mask attention_bias", source=_FUSED, confidence="recorded"),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),

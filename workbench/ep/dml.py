@@ -13,6 +13,7 @@ from workbench.ep.base import (
     IF,
     LAYER_NORM,
     MHA,
+    MOE,
     MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
@@ -46,6 +47,7 @@ DML = ExecutionProvider(
     kernels={
         GQA: kernel(F16, has="softcap local_window", source=_GENAI, confidence="documented"),
         MHA: kernel(F32, F16, has="bias key_padding_mask attention_bias", source=_FUSED, confidence="documented"),
+        MOE: kernel(source=_ABSENT, confidence="documented"),
         MS_ATTENTION: kernel(F32, F16, has="mask", source=_FUSED, confidence="documented"),
         SKIP_RMS_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
         SKIP_LAYER_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),

@@ -12,6 +12,7 @@ from workbench.ep.base import (
     IF,
     LAYER_NORM,
     MHA,
+    MOE,
     MS_ATTENTION,
     MS_ROTARY,
     RMS_NORM,
@@ -34,6 +35,7 @@ _ATTENTION = (
 )
 _RMS = f"{_LIST} has it; ORT GenAI 0.18 writes primitives in float32 instead: acted on where both agree"
 _LAYER = f"{_LIST}; ORT GenAI 0.18 keeps it for NvTensorRtRtx"
+_EMITTED = "ORT GenAI 0.18 emits it for NvTensorRtRtx; no list of kernels has it and nobody ran it: not acted on"
 _NOBODY = "no list has it; the first design's matrix allows packed attention, and nobody recorded or tried it"
 _WRITES = "ORT GenAI 0.18 writes it for NvTensorRtRtx; not tried on a device"
 
@@ -45,6 +47,7 @@ TRT_RTX = ExecutionProvider(
     kernels={
         GQA: kernel(F16, BF16, has="do_rotary packed_qkv softcap local_window", source=_GENAI, confidence="documented"),
         MHA: kernel(source=_NOBODY, confidence="documented"),
+        MOE: kernel(source=_EMITTED, confidence="documented"),
         MS_ATTENTION: kernel(source=_NOBODY, confidence="documented"),
         LAYER_NORM: kernel(F32, F16, BF16, source=_LAYER, confidence="documented"),
         MS_ROTARY: kernel(F16, BF16, source=_PLUGIN, confidence="documented"),

@@ -15,6 +15,7 @@ from workbench.ep.base import (
     IF,
     LAYER_NORM,
     MHA,
+    MOE,
     MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
@@ -47,6 +48,7 @@ WEBGPU = ExecutionProvider(
     kernels={
         GQA: kernel(F32, F16, has=_FEATURES, source=_NO_SOFTCAP, confidence="measured"),
         MHA: kernel(F32, F16, has="bias attention_bias", source=_NO_PADDING, confidence="measured"),
+        MOE: kernel(source=_ABSENT, confidence="measured"),
         MS_ATTENTION: kernel(source=_FAR_OFF, confidence="measured"),
         SKIP_RMS_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),
         SKIP_LAYER_NORM: kernel(F32, F16, source=_RAN, confidence="measured"),

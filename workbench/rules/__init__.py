@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.fuse import bias_gelu, gelu, gqa, mha, pack_qkv, packed_attention, skip_layer_norm, skip_rms_norm
+from workbench.rules.fuse import (
+    bias_gelu,
+    gelu,
+    gqa,
+    mha,
+    moe,
+    pack_qkv,
+    packed_attention,
+    skip_layer_norm,
+    skip_rms_norm,
+)
 from workbench.rules.lower import (
     attention,
     eliminate_shape,
@@ -27,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     pack_qkv.RULE,
     mha.RULE,
     packed_attention.RULE,
+    moe.RULE,
     skip_rms_norm.RULE,
     skip_layer_norm.RULE,
     gelu.RULE,

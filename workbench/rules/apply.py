@@ -119,6 +119,8 @@ def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> l
     """Put the new nodes in the anchor's place; what went."""
     graph = model.graph
     _check(graph, change)
+    for value in change.initializers:
+        graph.register_initializer(value) if value.const_value is not None else graph.initializers.add(value)
     graph.insert_before(anchor, change.nodes)
     old, new = list(change.replace), list(change.replace.values())
     ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)

@@ -43,13 +43,14 @@ class Rewrite:
     """New nodes to stand where the anchor stood, and which old values they replace.
 
     ``functions`` names the semantic functions (and overloads) used by ``nodes``. ``left`` says what the rewrite could
-    have taken with it and did not, and why.
+    have taken with it and did not, and why. ``initializers`` are weights made from others.
     """
 
     nodes: Sequence[ir.Node]
     replace: Mapping[ir.Value, ir.Value]
     functions: Sequence[tuple[OpId, str]] = ()
     left: Sequence[str] = ()
+    initializers: Sequence[ir.Value] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ import onnx_ir as ir
 import pytest
 
 from tests.golden_ops import words
+from tests.small import generic
 from tests.unit.rules import (
     test_gelu,
     test_gqa,
@@ -96,6 +97,7 @@ FIRES: dict[str, tuple[Callable[[], ir.Model], tuple[str, ...]]] = {
     ),
     "fuse/mha": (test_mha.bert, ()),
     "fuse/packed_attention": (test_mha.bert, ("fuse/mha",)),
+    "fuse/moe": (lambda: generic("mixtral")[0], ()),
     "lower/gqa_to_standard": (llama, ("fuse/gqa",)),
     "lower/ms_to_standard": (test_mha.bert, ("fuse/mha",)),
     "lower/unpack_qkv": (llama, ("fuse/gqa", "fuse/pack_qkv")),

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from workbench.functions.contrib import attention, gqa, simple
+from workbench.functions.contrib import attention, gqa, moe, simple
 from workbench.types import MS_DOMAIN, WB_DOMAIN, OpId
 
 Write = Callable[[frozenset[str]], str]
 
 _TEXTS: Mapping[str, Write] = {
     "GroupQueryAttention": gqa.text, "MultiHeadAttention": attention.text,
-    "Attention": attention.packed_text, **simple.TEXTS,
+    "Attention": attention.packed_text, "MoE": moe.text, **simple.TEXTS,
 }  # fmt: skip
 
 CONTRIB: frozenset[OpId] = frozenset(OpId(name, MS_DOMAIN) for name in _TEXTS)

@@ -17,20 +17,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
-from workbench.functions.contrib import attention
+from workbench.functions.contrib import attention, moe
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.graph import attr, last_dim, opset, rank, required, use_of, value_in
 from workbench.rules.inline import stand_in
 from workbench.types import MS_DOMAIN, OpId, Stage
 
-PACKED = OpId("Attention", MS_DOMAIN)
+PACKED, MOE = OpId("Attention", MS_DOMAIN), OpId("MoE", MS_DOMAIN)
 MHA, ROTARY = OpId("MultiHeadAttention", MS_DOMAIN), OpId("RotaryEmbedding", MS_DOMAIN)
 GELU, BIAS_GELU, FAST_GELU = (OpId(name, MS_DOMAIN) for name in ("Gelu", "BiasGelu", "FastGelu"))
 SINCE = {GELU: 20, ROTARY: 23, MHA: 18}
 """The first versions of the standard that have what the bodies hold."""
-STANDARD = ("MatMul", "Softmax", "Where", "Add", "RotaryEmbedding", "Gelu")
+STANDARD = ("MatMul", "Softmax", "Where", "Add", "RotaryEmbedding", "Gelu", "TopK", "ScatterElements", "CumSum")
 
 
 def rewrite(site: Site) -> Rewrite:
@@ -53,7 +54,7 @@ def _mha(site: Site) -> Rewrite:
         raise Refusal("number or size of heads is not known", kind="unmatched")
     scale = float(attr(node, "scale", 0.0)) or float(width // heads) ** -0.5
     inputs = [required(node, attention.INPUTS[name]) for name in attention.inputs(frozenset(features))]
-    return _attention(site, features, inputs, {"num_heads": heads, "scale": scale})
+    return _whole(site, features, inputs, {"num_heads": heads, "scale": scale})
 
 
 def _packed(site: Site) -> Rewrite:
@@ -71,7 +72,30 @@ def _packed(site: Site) -> Rewrite:
     features = [name for name in attention.PACKED_FEATURES if {"mask": "mask_index"}.get(name, name) in given]
     scale = float(attr(node, "scale", 0.0)) or float(width // 3 // heads) ** -0.5
     inputs = [required(node, attention.PACKED_INPUTS[name]) for name in attention.packed_inputs(frozenset(features))]
-    return _attention(site, features, inputs, {"num_heads": heads, "scale": scale})
+    return _whole(site, features, inputs, {"num_heads": heads, "scale": scale})
+
+
+def _moe(site: Site) -> Rewrite:
+    node = site.node
+    if attr(node, "activation_type", "relu") != "swiglu" or attr(node, "swiglu_fusion", 0) != 1:
+        raise Refusal("only experts with SwiGLU whose rows of gate and up stand in turn have a body")
+    if value_in(node, 6) is not None or attr(node, "use_sparse_mixer", 0) or np.isfinite(_limit(node)):
+        raise Refusal("it has a third weight, a limit or a sparse mixer, and no body is written for that")
+    given = {name for name, index in moe.INPUTS.items() if value_in(node, index) is not None}
+    normalised = ["normalised"] if attr(node, "normalize_routing_weights", 0) else []
+    features = [*normalised, *["three_axes"] * (rank(value_in(node, 0)) == 3)]
+    features += [name for name in moe.FEATURES if name in given]
+    inputs = [required(node, moe.INPUTS[name]) for name in moe.inputs(frozenset(features))]
+    alpha, beta = (float(attr(node, f"activation_{word}", start)) for word, start in (("alpha", 1.0), ("beta", 0.0)))
+    width, axes = last_dim(value_in(node, 0)), rank(value_in(node, 0))
+    if width is None or axes not in (2, 3):
+        raise Refusal("the shape of its input is not known", kind="unmatched")
+    words = {"k": attr(node, "k", 1), "width": width, "alpha": alpha, "beta": beta}
+    return _whole(site, features, inputs, words)
+
+
+def _limit(node: ir.Node) -> float:
+    return float(attr(node, "swiglu_limit", np.inf))
 
 
 def _rotary(site: Site) -> Rewrite:
@@ -108,9 +132,7 @@ def _simple(site: Site) -> Rewrite:
     return _call(site, features, [value for value in site.node.inputs if value is not None], {})
 
 
-def _attention(
-    site: Site, features: Sequence[str], inputs: Sequence[ir.Value], attributes: Mapping[str, Any]
-) -> Rewrite:
+def _whole(site: Site, features: Sequence[str], inputs: Sequence[ir.Value], attributes: Mapping[str, Any]) -> Rewrite:
     if opset(site.model) < SINCE[MHA]:
         raise Refusal(f"the graph is of opset {opset(site.model)}, and the body is written for {SINCE[MHA]} and later")
     return _call(site, features, inputs, attributes, inline=site.inline)
@@ -130,7 +152,7 @@ def _call(
 
 
 _REWRITES: Mapping[OpId, Callable[[Site], Rewrite]] = {
-    MHA: _mha, PACKED: _packed, ROTARY: _rotary, GELU: _simple, BIAS_GELU: _simple, FAST_GELU: _simple,
+    MHA: _mha, PACKED: _packed, MOE: _moe, ROTARY: _rotary, GELU: _simple, BIAS_GELU: _simple, FAST_GELU: _simple,
 }  # fmt: skip
 
 _LOWERED = {
