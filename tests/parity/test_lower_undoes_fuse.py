@@ -16,7 +16,7 @@ from workbench.rules import RULES
 from workbench.types import MS_DOMAIN, WB_DOMAIN, Stage
 
 BOUND = 2e-5
-FAMILIES = ("llama", "gemma2", "mistral", "phi", "gpt_neox", "qwen2", "bert", "gpt2")
+FAMILIES = ("llama", "gemma2", "mistral", "phi", "gpt_neox", "qwen2", "bert", "gpt2", "mixtral")
 PATHS = [("cpu", "onnx-standard"), ("cpu", "default"), ("cpu", "cuda"), ("cpu", "dml"), ("cpu", "trt-rtx")]
 PATHS += [("dml", "onnx-standard"), ("webgpu", "default")]
 
