@@ -25,6 +25,7 @@ from workbench.types import Padding, Role
 
 pytestmark = pytest.mark.torch
 AGAINST_HF, AGAINST_GENERIC, HALF = 5e-5, 1e-5, 2.0
+IN_PRIMITIVES = 1.5e-5  # norms spelt out round once more a step: mixtral reaches 1.10e-5 on one CPU, below 1e-5 on another
 ROWS, MORE = tokens()
 EPS = [name for name in execution_providers() if name != "default"]
 
@@ -69,8 +70,9 @@ class TestGeneric:
 def test_providers_equal_generic(model_type: str, kind: str, execution_provider: str) -> None:
     found, padding = _on(model_type, kind, execution_provider, ir.DataType.FLOAT)
     expected = _generic(model_type, kind)
-    assert distance(found["alone"], expected["alone"]) <= AGAINST_GENERIC
-    assert distance(found["right"], expected["alone"]) <= AGAINST_GENERIC
+    bound = IN_PRIMITIVES if execution_provider == "trt-rtx" else AGAINST_GENERIC
+    assert distance(found["alone"], expected["alone"]) <= bound
+    assert distance(found["right"], expected["alone"]) <= bound
     if padding == "any":
         assert distance(found["left"], expected["alone"]) <= AGAINST_GENERIC * 2
     else:
