@@ -25,7 +25,7 @@ from workbench.types import Padding, Role
 
 pytestmark = pytest.mark.torch
 AGAINST_HF, AGAINST_GENERIC, HALF = 5e-5, 1e-5, 2.0
-IN_PRIMITIVES = 1.5e-5  # norms spelt out round once more a step: mixtral reaches 1.10e-5 on one CPU, below 1e-5 on another
+IN_PRIMITIVES = 1.5e-5  # norms spelt out round more often: mixtral reaches 1.10e-5 on one CPU, below 1e-5 on another
 ROWS, MORE = tokens()
 EPS = [name for name in execution_providers() if name != "default"]
 
