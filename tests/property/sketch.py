@@ -23,6 +23,14 @@ FLOAT, INT32, INT64, BOOL = ir.DataType.FLOAT, ir.DataType.INT32, ir.DataType.IN
 OPSET = 24
 Motif = Callable[["Sketch", ir.Value], ir.Value]
 
+WITHOUT_MOTIF = {
+    "fuse/mha": "an encoder's attention, and these graphs are decoders'; tests/unit/rules/test_mha.py",
+    "fuse/packed_attention": "an encoder's attention; tests/unit/rules/test_mha.py",
+    "fuse/moe": "a whole dense block of experts; tests/unit/rules/test_moe.py",
+    "lower/ms_to_standard": "operators that the fusions above make; tests/unit/rules/test_lower_to_standard.py",
+}
+"""Rules that no sketch can fire yet, why, and where they are tested instead."""
+
 
 class Sketch:
     """A graph that grows: values in, values out, weights and inputs as they are asked for."""
