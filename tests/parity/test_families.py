@@ -25,7 +25,7 @@ from workbench.types import Padding, Role
 
 pytestmark = pytest.mark.torch
 AGAINST_HF, AGAINST_GENERIC, HALF = 5e-5, 1e-5, 2.0
-IN_PRIMITIVES = 1.5e-5  # norms spelt out round more often: mixtral reaches 1.10e-5 on one CPU, below 1e-5 on another
+ON_ANY_CPU = 1.5e-5  # below 1e-5 on one CPU; on another qwen2 reaches 1.05e-5 on cpu, mixtral 1.10e-5 on trt-rtx
 ROWS, MORE = tokens()
 EPS = [name for name in execution_providers() if name != "default"]
 
@@ -70,9 +70,8 @@ class TestGeneric:
 def test_providers_equal_generic(model_type: str, kind: str, execution_provider: str) -> None:
     found, padding = _on(model_type, kind, execution_provider, ir.DataType.FLOAT)
     expected = _generic(model_type, kind)
-    bound = IN_PRIMITIVES if execution_provider == "trt-rtx" else AGAINST_GENERIC
-    assert distance(found["alone"], expected["alone"]) <= bound
-    assert distance(found["right"], expected["alone"]) <= bound
+    assert distance(found["alone"], expected["alone"]) <= ON_ANY_CPU
+    assert distance(found["right"], expected["alone"]) <= ON_ANY_CPU
     if padding == "any":
         assert distance(found["left"], expected["alone"]) <= AGAINST_GENERIC * 2
     else:
