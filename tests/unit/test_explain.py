@@ -26,8 +26,8 @@ def attention(layer: int = 1) -> str:
 
 def test_cleanup_fusion_and_folding() -> None:
     story = explain(llama(), attention(), execution_provider="cpu")
-    assert [c.stage for c in story.chapters] == ["given", "fuse", "fuse", "fold", "fold", "saved", "saved"]
-    assert story.rules == ("fuse/gqa", "fuse/pack_qkv", "fold/repeated", "fold/weights")
+    assert [c.stage for c in story.chapters] == ["given", "fuse", "fuse", "fuse", "fold", "saved", "saved"]
+    assert story.rules == ("fuse/gqa", "fuse/pack_qkv", "fuse/repeated", "fold/weights")
     assert [name.rsplit("_", 1)[1] for name in story.now] == ["MatMul", "GroupQueryAttention"]
     gqa = story.chapters[1]
     assert (gqa.before, gqa.file, gqa.line > 10) == ((attention(),), "workbench/rules/fuse/gqa.py", True)

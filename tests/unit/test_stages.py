@@ -102,10 +102,10 @@ def _stands_already(site: Site) -> Rewrite:
 BAD: dict[str, tuple[Callable[[Site], Rewrite], str]] = {
     "at once": (_at_once, "raised RuntimeError: a bug"),
     "in the middle": (_after_one, "raised "),
-    "no rewrite": (_no_rewrite, "raised AttributeError"),
+    "no rewrite": (_no_rewrite, "answered NoneType"),
     "reads from elsewhere": (_of_elsewhere, "which no node of the graph makes"),
-    "a circle": (_a_circle, "raised ValueError"),
-    "a node that stands already": (_stands_already, "stands in a graph already"),
+    "a circle": (_a_circle, "made a cycle"),
+    "a node that stands already": (_stands_already, "in a graph already"),
 }
 
 
