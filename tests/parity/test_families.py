@@ -25,7 +25,12 @@ from workbench.types import Padding, Role
 
 pytestmark = pytest.mark.torch
 AGAINST_HF, AGAINST_GENERIC, HALF = 5e-5, 1e-5, 2.0
-ON_ANY_CPU = 1.5e-5  # below 1e-5 on one CPU; on another qwen2 reaches 1.05e-5 on cpu, mixtral 1.10e-5 on trt-rtx
+ON_ANY_CPU = 1.5e-5
+# Below 1e-5 on one CPU, up to 1.10e-5 (mixtral) and 1.05e-5 (qwen2) on another. Nothing else has such room.
+CLOSE = {
+    ("cpu", "qwen2", "exercise"), ("webgpu", "qwen2", "exercise"), ("trt-rtx", "qwen2", "exercise"),
+    ("trt-rtx", "mixtral", "default"), ("trt-rtx", "smollm3", "default"),
+}  # fmt: skip
 ROWS, MORE = tokens()
 EPS = [name for name in execution_providers() if name != "default"]
 
@@ -70,8 +75,9 @@ class TestGeneric:
 def test_providers_equal_generic(model_type: str, kind: str, execution_provider: str) -> None:
     found, padding = _on(model_type, kind, execution_provider, ir.DataType.FLOAT)
     expected = _generic(model_type, kind)
-    assert distance(found["alone"], expected["alone"]) <= ON_ANY_CPU
-    assert distance(found["right"], expected["alone"]) <= ON_ANY_CPU
+    bound = ON_ANY_CPU if (execution_provider, model_type, kind) in CLOSE else AGAINST_GENERIC
+    assert distance(found["alone"], expected["alone"]) <= bound
+    assert distance(found["right"], expected["alone"]) <= bound
     if padding == "any":
         assert distance(found["left"], expected["alone"]) <= AGAINST_GENERIC * 2
     else:
