@@ -12,10 +12,10 @@ import pytest
 from tests.unit.export.folders import change_config, drop_ends, exported, genai, package, set_in, write_tokenizer
 from workbench.errors import ExecutionError, FeedsError
 from workbench.package import load
+from workbench.runtime import memory
 from workbench.runtime.chat import ChatResult, chat
 from workbench.runtime.client_parity import client_parity
 from workbench.runtime.genai import GenaiClient, client_logits
-from workbench.runtime import memory
 from workbench.runtime.memory import forget_peak, peak_bytes
 from workbench.runtime.ort_cpu import OrtCpuSession
 from workbench.runtime.tokens import TokenRunner, greedy, right_padded
