@@ -15,7 +15,7 @@ PACKAGE = "workbench"
 LAYERS = (
     "errors", "types", "ep", "config", "functions", "components", "models", "tasks", "weights", "rules",
     "passes", "package", "analysis", "runtime", "optimize", "explain", "check", "recipe", "build", "support", "zoo",
-    "sources", "export", "metadata",
+    "sources", "metadata", "describe", "interpret", "export", "importing",
     "parity", "compare", "steps", "viz", "widgets", "sweep", "cli",
 )  # fmt: skip
 CLOSED_TO_EP = {"config", "functions", "components", "models", "tasks", "rules", "passes"}
@@ -30,6 +30,8 @@ WIDGETS_MAY_IMPORT = {
     "package",
     "analysis",
     "optimize",
+    "metadata",
+    "interpret",
     "parity",
     "compare",
     "steps",
