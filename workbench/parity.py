@@ -157,7 +157,7 @@ def _judge(
         reference, floor, found = (tuple(map(last_only, runs)) for runs in (reference, floor, found))
     limit = _tolerance(dtype, reference, floor)
     own = again.runs if dtype == "float32" and not _within(reference, found, limit) else ()
-    floors_of = [tuple(map(last_only, runs)) if shorter else runs for runs in own] or [floor]
+    floors_of = [tuple(map(last_only, runs)) if shorter else runs for runs in own] or [tuple(floor)]
     rows = [row for each in _steps(reference, floors_of, found) for row in _compare(*each, subject, limit, bool(own))]
     ref, cand = reference[0].logits[0], found[0].logits[0]
     return rows, sample_logits(ref, cand, reference[0].steps[0].valid, subject=subject, seed=seed)

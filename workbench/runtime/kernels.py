@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import onnx_ir as ir
+
 from workbench.config.files import cache_dir, reason, write_atomic
 from workbench.ep.kernel_table import KernelDef, KernelTable, from_json, recorded, table
 from workbench.errors import SaveError
@@ -53,6 +55,15 @@ def _row(found: Any) -> KernelDef:
     first, last = found.version_range
     types = tuple((name, frozenset(map(_word, allowed))) for name, allowed in sorted(found.type_constraints.items()))
     return KernelDef(OpId(found.op_name, found.domain), first, last, types)
+
+
+def type_word(given: ir.TypeProtocol) -> str:
+    """A value's type as kernels spell it: ``float16``, ``seq(tensor(float))``, ``optional(tensor(int64))``."""
+    if isinstance(given, ir.SequenceType | ir.OptionalType):
+        kind = "seq" if isinstance(given, ir.SequenceType) else "optional"
+        inner = type_word(given.elem_type)
+        return f"{kind}({inner if '(' in inner else f'tensor({inner})'})"
+    return given.dtype.name.lower()
 
 
 def _word(text: str) -> str:
@@ -131,6 +142,27 @@ def schema(use: OpId, opset: int) -> Schema | None:
     inputs, outputs = (tuple(p.typeStr for p in side) for side in (found.inputs, found.outputs))
     variadic = bool(found.inputs) and str(found.inputs[-1].option).endswith("Variadic")
     return Schema(found.since_version, inputs, outputs, names, variadic, _has_body(use, opset))
+
+
+@functools.cache
+def loads_opset(version: int) -> bool:
+    """Whether ONNX Runtime takes graphs of an opset of the standard at all: one is made, and given to it."""
+    import onnx
+    import onnxruntime
+    from onnx import helper
+
+    if version <= onnx.defs.onnx_opset_version():
+        return True
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", values[:1], values[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception:  # the binding raises a dozen unrelated classes
+        return False
+    return True
 
 
 def _has_body(use: OpId, opset: int) -> bool:
