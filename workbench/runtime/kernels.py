@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from workbench.config.files import cache_dir, reason, write_atomic
 from workbench.ep.kernel_table import KernelDef, KernelTable, from_json, recorded, table
-from workbench.errors import SaveError
+from workbench.errors import SaveError, WorkbenchError
 from workbench.types import OpId
 
 
@@ -81,9 +81,22 @@ def best(ort_provider: str) -> KernelTable | None:
 
 
 def _refreshed(ort_provider: str) -> KernelTable | None:
-    """What ``refresh`` has kept: tables of plugins and of other builds, once they were here."""
+    """What ``refresh`` has kept: tables of plugins and of other builds, once they were here.
+
+    Raises:
+        WorkbenchError: the file is damaged or cannot be read.
+    """
     path = place(ort_provider)
-    return from_json(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not path.is_file():
+        return None
+    try:
+        return from_json(path.read_bytes().decode("utf-8", "replace"))
+    except (OSError, WorkbenchError) as error:
+        said = reason(error) if isinstance(error, OSError) else "it is not a kernel table"
+        raise WorkbenchError(
+            f"{path}: {said}. Delete it: the table that ships with the workbench is then taken. Where the provider is "
+            "installed, `workbench kernels refresh` makes it again."
+        ) from error
 
 
 def place(ort_provider: str) -> Path:
