@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from workbench.check import check
-from workbench.errors import ModelFileError
+from workbench.errors import ModelFileError, UnknownNameError
 from workbench.explain import explain, why_not
 from workbench.optimize import optimize
 
@@ -112,6 +112,25 @@ def test_a_body_in_which_operators_are_others() -> None:
     (found,) = check(proto, "cpu").findings
     assert (found.severity, found.kind, found.action) == ("warning", "opset", "not known")
     assert found.reason == "own.Act is of opset 11, in which Softmax may be another operator"
+
+
+def test_a_node_inside_is_said_to_be_inside() -> None:
+    """Rules look at the main graph; a question about a body or a branch is answered by saying so."""
+    proto = model([CALL], functions=[function("Act", [node("Erf", name="inner")])])
+    for provider in ("cpu", None):
+        with pytest.raises(
+            UnknownNameError, match="'inner' is in the body of the function own.Act, which it calls, and"
+        ):
+            explain(proto, "inner", execution_provider=provider)
+    branches = {
+        name: helper.make_graph([node("Relu", y=name, name=f"{name}_node")], name, [], [value(name)])
+        for name in ("then_branch", "else_branch")
+    }
+    choice = helper.make_node("If", ["c"], ["y"], name="choice", **branches)
+    graph = helper.make_graph([choice], "g", [value("x"), value("c", TensorProto.BOOL, ())], [value("y")])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    with pytest.raises(UnknownNameError, match="'then_branch_node' is in a branch of an If, Loop or Scan, and steps"):
+        explain(proto, "then_branch_node", execution_provider="cpu")
 
 
 @pytest.mark.parametrize("names", [("Act",), ("Act", "Other")])
