@@ -47,10 +47,12 @@ def _of(rule: str, family: str, formula: str, count: Count, *providers: str, fus
     return Shown(rule, family, formula, count, providers or FUSED, fused_on)
 
 
-LONG = ("rope_parameters", {
-    "rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 16, "long_factor": [2.0] * 16,
-    "original_max_position_embeddings": 8,
-})  # fmt: skip
+LONG: tuple[tuple[str, Any], ...] = (
+    ("original_max_position_embeddings", 8),
+    ("rope_parameters", {
+        "rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 16, "long_factor": [2.0] * 16,
+    }),
+)  # fmt: skip
 """Rows of 7 and 13 tokens are on both sides of what the short table is for."""
 FOREIGN = "graphs from elsewhere; here one that was fused for cpu"
 POINTS = (
@@ -97,7 +99,7 @@ POINTS = (
     ),
     Point(
         "10", "If", "unit/rules/test_if_to_where.py, unit/rules/test_rope_tables.py",
-        (Shown("lower/if_to_where", "phi3", "2 tables", lambda _: 2, ("dml", "webgpu", "trt-rtx"), "", (LONG,)),),
+        (Shown("lower/if_to_where", "phi3", "2 tables", lambda _: 2, ("dml", "webgpu", "trt-rtx"), "", LONG),),
     ),
     Point(
         "11", "concrete dimensions", "unit/test_optimize.py::test_graph_capture_fixes_the_dimensions_where_it_exists",

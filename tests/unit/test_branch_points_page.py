@@ -6,10 +6,12 @@ import dataclasses
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.branch_points import POINTS
+from tests.branch_points import LONG, POINTS
 from tests.make_branch_points import PAGE, Wrong, lines, page
+from tests.small import generic, numbers
 from workbench.rules import RULES
 
 TESTS = Path(__file__).parents[1]
@@ -55,6 +57,13 @@ def test_every_point_is_there_and_says_what_is_not_built() -> None:
 def test_each_rule_that_is_shown_exists() -> None:
     names = {rule.name for rule in RULES}
     assert {shown.rule for point in POINTS for shown in point.shown} <= names
+
+
+def test_both_tables_of_long_rope_are_used() -> None:
+    """Else the parity of rows about them would say nothing: with one table for all, other numbers come out."""
+    plain, twice = ((*LONG[:1], (LONG[1][0], {**LONG[1][1], "long_factor": [factor] * 16})) for factor in (1.0, 2.0))
+    one, two = (numbers(*generic("phi3", more=tuple((w, repr(v)) for w, v in more))) for more in (plain, twice))
+    assert [float(np.abs(a[0] - b[0]).max()) > 0.01 for a, b in zip(one[:2], two[:2], strict=True)] == [True, False]
 
 
 def test_a_wrong_formula_is_no_page() -> None:
