@@ -155,7 +155,8 @@ def compare(
 ) -> None:
     """Build MODEL for several execution providers, set them side by side and run them against each other.
 
-    Exit status 1 when a provider's numbers differ from the generic graph's beyond their tolerance.
+    Exit status 1 when a provider's numbers differ from the generic graph's beyond their tolerance. Where the generic
+    graph differs from itself as much, the verdict is "ill-conditioned", and that alone leaves the status 0.
     """
     if prompt and no_weights:
         raise typer.BadParameter("running a prompt needs weights; leave out --no-weights.", param_hint="--prompt")

@@ -16,8 +16,8 @@ def check_values(model: ir.Model) -> None:
     """Refuse a graph with a reader of nothing, or with names that are no text.
 
     Raises:
-        ModelFileError: a node, or the list of outputs, names a value that no input, initializer or node makes; or a
-            name is not UTF-8, as in a damaged file.
+        ModelFileError: a node, or the list of outputs, names a value that no input, initializer or node makes; a name
+            is not UTF-8, as in a damaged file; or functions call each other in a circle.
     """
     for graph in model.graphs():
         _check_names(graph, _names(graph, graph.initializers.values()))
@@ -25,6 +25,23 @@ def check_values(model: ir.Model) -> None:
     for function in model.functions.values():
         _check_names(function, _names(function, ()))
         _check(function, function.outputs)
+    _check_calls(model)
+
+
+def _check_calls(model: ir.Model) -> None:
+    """No function may need itself: there would be no end to its body."""
+    calls = {
+        key: {n.op_identifier() for n in ir.traversal.RecursiveGraphIterator(function)} & model.functions.keys()
+        for key, function in model.functions.items()
+    }
+    while done := {key for key, needed in calls.items() if not needed & calls.keys()}:
+        calls = {key: needed for key, needed in calls.items() if key not in done}
+    if calls:
+        names = ", ".join(sorted(f"{domain}.{name}" for domain, name, _ in calls))
+        raise ModelFileError(
+            f"Graph {model.graph.name!r} has functions that call themselves, or each other in a circle: {names}. "
+            "Such a model has no end, and ONNX Runtime refuses it. Export the model again."
+        )
 
 
 def _check_names(graph: ir.Graph | ir.Function, names: Iterable[object]) -> None:
