@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
-from onnx_ir.passes import common
 
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import ArgumentError, Diagnostic, FusionError, LegalityError, WorkbenchError, unknown, wrong_type
 from workbench.passes.cleanup import cleanup, in_order
 from workbench.passes.fold import fold
 from workbench.passes.legality import legality
+from workbench.passes.repeated import merge_repeated
 from workbench.passes.wellformed import check_values
 from workbench.rules import RULES
 from workbench.rules.apply import RuleRaised, apply
@@ -279,7 +279,7 @@ def _apply_all(model: ir.Model, steps: Plan, watch: Watch | None, stop_after: St
     if fuse and lower:
         if watch is not None:
             watch.begin()
-        common.CommonSubexpressionEliminationPass()(model)
+        merge_repeated(model)
         if watch is not None:
             watch.passed("fuse/repeated", _apply_all)
     if stop_after >= Stage.LOWER:

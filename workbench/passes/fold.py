@@ -14,6 +14,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from workbench.passes.repeated import merge_repeated
 from workbench.rules.discard import Discard
 from workbench.rules.recorder import Tell, quiet
 from workbench.types import WB_DOMAIN
@@ -30,7 +31,7 @@ def fold(model: ir.Model, *, inline: bool, tell: Tell = quiet) -> None:
     Only our own functions are inlined: bodies of com.microsoft operators stand for kernels. ``tell`` is
     called after each step.
     """
-    common.CommonSubexpressionEliminationPass()(model)
+    merge_repeated(model)
     tell("fold/repeated", fold)
     if inline and any(function.domain == WB_DOMAIN for function in model.functions.values()):
         common.InlinePass(criteria=lambda function: function.domain == WB_DOMAIN)(model)

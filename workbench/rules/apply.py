@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import time
 
 import onnx_ir as ir
@@ -13,6 +14,7 @@ from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.discard import Discard
 from workbench.rules.features import uses
 from workbench.rules.graph import scope
+from workbench.rules.order import Order
 from workbench.rules.plan import Plan, Step
 from workbench.rules.recorder import Watch
 from workbench.rules.report import Miss, RuleReport
@@ -47,7 +49,8 @@ def apply(model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None) -
     partial: list[Miss] = []
     place, asked = "", 0
     try:
-        anchors, discard = candidates(model, step), Discard(model.graph)
+        anchors = candidates(model, step)
+        work = _Work(rule, Discard(model.graph), Order(model.graph), watch)
         if watch is not None:
             watch.asks(model, step, anchors)
         for node in anchors:
@@ -55,9 +58,9 @@ def apply(model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None) -
                 continue  # a rewrite before this one took it along
             place, asked = node.name or "", asked + 1
             site = Site(node, model, plan.dtype, step.allows, plan.padding, plan.inline)
-            partial += _ask(discard, rule, site, watch, misses)
+            partial += _ask(work, site, misses)
         applied = asked - len(misses)
-        _settle(discard, rule, applied, bool(misses))
+        _settle(work, bool(misses))
     except Exception as error:
         raise RuleRaised(rule, place, error) from error
     after = op_counts(model) if applied else before
@@ -67,13 +70,23 @@ def apply(model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None) -
     )  # fmt: skip
 
 
-def _settle(discard: Discard, rule: Rule, applied: int, missed: bool) -> None:
+@dataclasses.dataclass(frozen=True)
+class _Work:
+    """One rule at work on one graph."""
+
+    rule: Rule
+    discard: Discard
+    order: Order
+    watch: Watch | None
+
+
+def _settle(work: _Work, missed: bool) -> None:
     """Once for a rule, since each of these reads the whole graph."""
-    discard.flush()
+    work.discard.flush()
     if missed:
-        _let_go(discard.graph)
-    if applied:
-        sort(discard.graph, rule)  # a rewrite may replace a value that was made before its anchor (a skip sum)
+        _let_go(work.discard.graph)
+    if not work.order.kept:
+        sort(work.discard.graph, work.rule)
 
 
 def candidates(model: ir.Model, step: Step) -> list[ir.Node]:
@@ -82,9 +95,9 @@ def candidates(model: ir.Model, step: Step) -> list[ir.Node]:
     return [n for n in model.graph if (n.domain, n.op_type) in wanted and _is_candidate(n, step)]
 
 
-def _ask(discard: Discard, rule: Rule, site: Site, watch: Watch | None, misses: list[Miss]) -> list[Miss]:
+def _ask(work: _Work, site: Site, misses: list[Miss]) -> list[Miss]:
     """Rewrite one candidate, or add to the misses why not; what the rewrite has left outside."""
-    node = site.node
+    node, rule, watch = site.node, work.rule, work.watch
     if watch is not None:
         watch.begin()
     try:
@@ -96,7 +109,7 @@ def _ask(discard: Discard, rule: Rule, site: Site, watch: Watch | None, misses: 
         return []
     left = [Miss(rule.name, node.name or "", scope(node), "fact", reason) for reason in change.left]
     anchor = (node.name or "", scope(node))
-    removed = _replace(discard, site, change, rule)
+    removed = _replace(work, site, change)
     if watch is not None:
         for miss in left:
             watch.refused(rule, miss, None)
@@ -122,10 +135,11 @@ def _is_candidate(node: ir.Node, step: Step) -> bool:
     return step.rule.looks_at(node) and (step.must_go is None or bool(uses(node) & step.must_go))
 
 
-def _replace(discard: Discard, site: Site, change: Rewrite, rule: Rule) -> list[ir.Node]:
+def _replace(work: _Work, site: Site, change: Rewrite) -> list[ir.Node]:
     """Put the new nodes in the anchor's place; what went."""
-    graph, anchor = discard.graph, site.node
+    discard, graph, anchor = work.discard, work.discard.graph, site.node
     _check(graph, change)
+    work.order.rewritten(anchor, change)
     for value in change.initializers:
         graph.register_initializer(value) if value.const_value is not None else graph.initializers.add(value)
     graph.insert_before(anchor, change.nodes)
@@ -133,7 +147,7 @@ def _replace(discard: Discard, site: Site, change: Rewrite, rule: Rule) -> list[
     for before, after in change.replace.items():  # same tensor, same name: runs of both graphs can be compared by it
         after.name, before.name = before.name, f"{before.name}/replaced"
     removed = [node for old in change.replace for node in discard.dead(old.producer())]
-    _mark(change, anchor, rule, removed)
+    _mark(change, anchor, work.rule, removed)
     for use, overload in change.functions:
         functions.ensure(site.model, use, overload)
     for node in change.nodes:

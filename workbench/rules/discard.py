@@ -28,10 +28,14 @@ class Discard:
     def replace(self, changes: Mapping[ir.Value, ir.Value]) -> None:
         """Let readers and the graph's outputs have other values."""
         for old, new in changes.items():
-            for index in self._places.pop(old, []):
-                self.graph.outputs[index] = new
-                self._places.setdefault(new, []).append(index)
+            self.hand_over(old, new)
             ir.convenience.replace_all_uses_with(old, new)
+
+    def hand_over(self, old: ir.Value, new: ir.Value) -> None:
+        """Let the graph's outputs have another value; readers keep theirs."""
+        for index in self._places.pop(old, []):
+            self.graph.outputs[index] = new
+            self._places.setdefault(new, []).append(index)
 
     def dead(self, node: ir.Node | None) -> list[ir.Node]:
         """Take a node that nobody reads, then every producer that nobody reads any more; what went, in that order."""
