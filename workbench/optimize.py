@@ -239,7 +239,7 @@ class _Run:
         watch = self.watch(clone) if self.watch is not None else None
         tell = watch.passed if watch is not None else quiet
         with _timed(seconds, "cleanup"):
-            diagnostics += cleanup(clone, tell=tell)
+            diagnostics += cleanup(clone, tell=tell, sorted_already=True)
         with _timed(seconds, "rules"):
             rules = _apply_all(clone, self.steps, watch, self.stop_after)
         dropped: tuple[str, ...] = ()

@@ -15,15 +15,15 @@ from workbench.rules.graph import bodies, every_node
 from workbench.rules.recorder import Tell, quiet
 
 
-def cleanup(model: ir.Model, *, tell: Tell = quiet) -> tuple[Diagnostic, ...]:
+def cleanup(model: ir.Model, *, tell: Tell = quiet, sorted_already: bool = False) -> tuple[Diagnostic, ...]:
     """Sort where needed, name nodes, then drop identities, dead nodes and repeated subexpressions, in place.
 
-    ``tell`` is called after each of them.
+    ``tell`` is called after each of them. A clone that was made within ``in_order`` is ``sorted_already``.
 
     Raises:
         ModelFileError: the graph has a cycle.
     """
-    found = sort_nodes(model)
+    found = () if sorted_already else sort_nodes(model)
     tell("cleanup/sort", sort_nodes)
     common.RemoveUnusedNodesPass()(model)
     tell("cleanup/unused", cleanup)

@@ -19,12 +19,15 @@ class Order:
 
     def __init__(self, graph: ir.Graph) -> None:
         self.kept = True
-        self._place = {node: index for index, node in enumerate(graph)}
+        self._graph = graph
+        self._place: dict[ir.Node, int] = {}
 
     def rewritten(self, anchor: ir.Node, change: Rewrite) -> None:
         """To be told of a rewrite before it is done."""
         if not self.kept:
             return
+        if not self._place:  # most rules rewrite nothing
+            self._place = {node: index for index, node in enumerate(self._graph)}
         here, new = self._place[anchor], set[ir.Node]()
         for node in change.nodes:
             self.kept &= self._from_before(node.inputs, here, new) and not any(bodies(node))
