@@ -87,7 +87,7 @@ def layers() -> dict[str, Any]:
 
 
 def many_nodes() -> dict[str, Any]:
-    """Graphs of about 27,000 nodes against some of 700: experts written out one by one, and a decoder of many layers."""
+    """Graphs of about 27,000 nodes against some of 700: experts written out one by one, and many layers."""
     from benchmarks.unrolled import unrolled
 
     layers = (skeleton(**SMALL | {"num_hidden_layers": count}) for count in (29, 1125))
