@@ -23,7 +23,7 @@ def cleanup(model: ir.Model, *, tell: Tell = quiet, sorted_already: bool = False
     Raises:
         ModelFileError: the graph has a cycle.
     """
-    found = () if sorted_already else sort_nodes(model)
+    found: tuple[Diagnostic, ...] = () if sorted_already else sort_nodes(model)
     tell("cleanup/sort", sort_nodes)
     common.RemoveUnusedNodesPass()(model)
     tell("cleanup/unused", cleanup)
