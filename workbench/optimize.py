@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
-from onnx_ir.passes import common
 
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import ArgumentError, Diagnostic, FusionError, LegalityError, WorkbenchError, unknown, wrong_type
@@ -20,6 +19,7 @@ from workbench.passes.cleanup import cleanup, in_order
 from workbench.passes.collector import collector_paused
 from workbench.passes.fold import fold
 from workbench.passes.legality import legality
+from workbench.passes.repeated import merge_repeated
 from workbench.passes.wellformed import check_values
 from workbench.rules import RULES
 from workbench.rules.apply import RuleRaised, apply
@@ -227,7 +227,7 @@ class _Run:
         watch = self.watch(clone) if self.watch is not None else None
         tell = watch.passed if watch is not None else quiet
         with _timed(seconds, "cleanup"):
-            diagnostics += cleanup(clone, tell=tell)
+            diagnostics += cleanup(clone, tell=tell, sorted_already=True)
         with _timed(seconds, "rules"):
             rules = _apply_all(clone, self.steps, watch, self.stop_after)
         dropped: tuple[str, ...] = ()
@@ -267,7 +267,7 @@ def _apply_all(model: ir.Model, steps: Plan, watch: Watch | None, stop_after: St
     if fuse and lower:
         if watch is not None:
             watch.begin()
-        common.CommonSubexpressionEliminationPass()(model)
+        merge_repeated(model)
         if watch is not None:
             watch.passed("fuse/repeated", _apply_all)
     if stop_after >= Stage.LOWER:

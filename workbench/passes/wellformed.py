@@ -60,25 +60,29 @@ def _names(graph: ir.Graph | ir.Function, initializers: Iterable[ir.Value]) -> I
             yield value.const_value.location
     for node in graph:
         yield from (node.name, node.op_type, node.domain, node.doc_string)
-        yield from (part for pair in node.metadata_props.items() for part in pair)
-        yield from (value.name for value in node.outputs)
-        for attribute in node.attributes.values():
-            yield from (attribute.name, attribute.ref_attr_name)
+        for pair in node.metadata_props.items():
+            yield from pair
+        for value in node.outputs:
+            yield value.name
+        if node.attributes:
+            for attribute in node.attributes.values():
+                yield from (attribute.name, attribute.ref_attr_name)
 
 
 def _check(graph: ir.Graph | ir.Function, outputs: Iterable[ir.Value]) -> None:
-    for reader, value in _read(graph, outputs):
+    for node, value in _read(graph, outputs):
         if value.producer() is None and not value.is_graph_input() and not value.is_initializer():
+            reader = "its list of outputs" if node is None else f"node {node.name!r} ({node.op_type})"
             raise ModelFileError(
                 f"Graph {graph.name!r} is not complete: {reader} needs {value.name!r}, which no input, initializer or "
                 "node makes. Export the model again."
             )
 
 
-def _read(graph: ir.Graph | ir.Function, outputs: Iterable[ir.Value]) -> Iterator[tuple[str, ir.Value]]:
+def _read(graph: ir.Graph | ir.Function, outputs: Iterable[ir.Value]) -> Iterator[tuple[ir.Node | None, ir.Value]]:
     for node in graph:
         for value in node.inputs:
             if value is not None:
-                yield f"node {node.name!r} ({node.op_type})", value
+                yield node, value
     for value in outputs:
-        yield "its list of outputs", value
+        yield None, value
