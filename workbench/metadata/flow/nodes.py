@@ -15,8 +15,9 @@ from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.flow.records import FlowNode, NodeKind, PortRow
 from workbench.metadata.references import joins
 from workbench.metadata.scope import Value
-from workbench.metadata.wording import few
+from workbench.metadata.wording import cut
 
+_MOST_NAMES = 4
 _Row = tuple[str, str, Path]  # port, value, and the place where the value's name stands
 
 
@@ -88,7 +89,7 @@ class Nodes:
         note = f"{_count(len(workflow.components), 'component')}, {_count(len(workflow.state), 'state cell')}"
         root = self._put(-1, "workflow", "workflow", note, WORKFLOW)
         if workflow.inputs:
-            inputs = self._put(root, "inputs", "inputs", few(workflow.inputs), (*WORKFLOW, "inputs"))
+            inputs = self._put(root, "inputs", "inputs", _some(list(workflow.inputs)), (*WORKFLOW, "inputs"))
             self.drafts[inputs].writes = [
                 (_source(entry), name, (*WORKFLOW, "inputs", name)) for name, entry in workflow.inputs.items()
             ]
@@ -116,7 +117,7 @@ class Nodes:
         self._while(step, path, loop)
         self._steps(step.steps, (*path, "steps"), loop)
         if step.carried:
-            note = few([entry.cell for entry in step.carried])
+            note = _some([entry.cell for entry in step.carried])
             carry = self._put(loop, "carry", "next round", note, (*path, "carried"))
             self.drafts[carry].reads = [
                 (entry.cell, entry.next, (*path, "carried", i, "next")) for i, entry in enumerate(step.carried)
@@ -131,7 +132,7 @@ class Nodes:
                 yield entry.cell, cell.initializer, (*WORKFLOW, "state", entry.cell, "initializer")
 
     def _while(self, step: LoopStep, path: Path, loop: int) -> None:
-        note = f"tested before each round; at most {step.max_iterations} rounds"
+        note = f"tested before each round; {cut(step.max_iterations)!r} limits the rounds"
         places = [(*path, field) for field in ("continue_when", "max_iterations", "iteration")]
         draft = self.drafts[self._put(loop, "while", f"while {step.continue_when}", note, places[0], *places[1:])]
         draft.reads = [(str(place[-1]), getattr(step, str(place[-1])), place) for place in places[:2]]
@@ -147,7 +148,7 @@ class Nodes:
         if step.default is not None:
             self._case(step.default, (*path, "default"), branch, "default")
         if step.outputs:
-            join = self._put(branch, "join", "takes out", few(step.outputs), (*path, "outputs"))
+            join = self._put(branch, "join", "takes out", _some(list(step.outputs)), (*path, "outputs"))
             self.drafts[join].reads = [
                 ("default" if case is None else f"case {case}", value, (*path, *tail))
                 for tail, case, value in joins(step)
@@ -194,6 +195,11 @@ class Nodes:
 
 def _count(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(cut(name) for name in names[:_MOST_NAMES])
+    return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"
 
 
 def _source(entry: Any) -> str:

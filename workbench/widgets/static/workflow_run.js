@@ -1,0 +1,88 @@
+// A recorded run: where it stands, forward and back, on to the next stop, and the values of the moment.
+import { h, number, OWN_KEYS, plural, tell } from "./dom.js";
+import { wraps } from "./workflow_rows.js";
+
+export function runBar({ model, facts, columns, life, moved }) {
+  const moments = facts.moments || 0;
+  if (!moments) {
+    return { element: null, node: () => -1, parts: () => [], sentence: () => "", stopAt() {}, move() {}, valueStop: () => null };
+  }
+  const at = () => Math.min(Math.max(model.get("moment"), 0), moments - 1);
+  const stops = () => new Set(model.get("breakpoints"));
+  const go = (index) => tell(model, "moment", Math.min(Math.max(index, 0), moments - 1));
+  const valuesOf = (index) => Array.from({ length: columns.moment_from[index + 1] - columns.moment_from[index] }, (_, i) => columns.moment_from[index] + i);
+  const nodeOf = (index) => facts.nodes[columns.moment_node[index]];
+
+  const stopsAt = (index, wanted) => wanted.has(nodeOf(index)?.path) || valuesOf(index).some((i) => columns.moment_made[i] && wanted.has(`value:${columns.moment_name.get(i)}`));
+  function toStop() {
+    const wanted = stops();
+    let index = at() + 1;
+    while (index < moments && !stopsAt(index, wanted)) index++;
+    go(index);
+  }
+  function toggle(what) {
+    const now = stops();
+    now.has(what) ? now.delete(what) : now.add(what);
+    tell(model, "breakpoints", [...now]);
+  }
+
+  const button = (text, act, label) => h("button", { type: "button", onclick: act, "aria-label": label, title: label }, text);
+  const back = button("◀ Back", () => go(at() - 1), "Back one step");
+  const next = button("Next ▶", () => go(at() + 1), "Next step");
+  const on = button("Run to stop ▶▶", toStop, "Run on to the next breakpoint, or to the end");
+  const start = button("|◀ Start", () => go(0), "Back to the start");
+  const slider = h("input", { type: "range", min: 0, max: moments - 1, step: 1, "aria-label": "Moment of the run", class: "wb-slider", ...OWN_KEYS });
+  const stop = h("button", { type: "button", "aria-pressed": "false", onclick: () => toggle(model.get("node") || nodeOf(at()).path) }, "Stop here");
+  life.add(slider, "input", () => go(Number(slider.value)));
+
+  function show() {
+    slider.value = at();
+    slider.setAttribute("aria-valuetext", sentence());
+    back.disabled = start.disabled = at() === 0;
+    next.disabled = on.disabled = at() === moments - 1;
+    const there = stops().has(model.get("node") || nodeOf(at())?.path);
+    stop.setAttribute("aria-pressed", String(there));
+    stop.textContent = there ? "Do not stop here" : "Stop here";
+  }
+  function sentence() {
+    const note = columns.moment_note.get(at());
+    return `Moment ${number(at() + 1)} of ${number(moments)}: ${nodeOf(at())?.title || "the workflow"}${note ? `, ${note}` : ""}`;
+  }
+
+  // The values of the moment: those that were read, then those that were made.
+  function parts() {
+    const found = valuesOf(at());
+    const sides = [["Read at this moment", 0], ["Made at this moment", 1]].map(([title, made]) => {
+      const rows = found.filter((i) => columns.moment_made[i] === made);
+      return rows.length ? momentTable(columns, title, rows, valueStop) : null;
+    });
+    return [h("div", { class: "wb-moment" }, h("h3", {}, sentence()), ...sides.filter(Boolean), found.length ? null : h("p", { class: "wb-quiet" }, "No value is read or made here."))];
+  }
+  function valueStop(name) {
+    const set = stops().has(`value:${name}`);
+    return h("button", { type: "button", class: "wb-value-stop", "aria-pressed": String(set), "aria-label": `Stop when ${name} is made`, title: `Stop when ${name} is made`,
+      onclick: (event) => { toggle(`value:${name}`); const on = stops().has(`value:${name}`); event.currentTarget.setAttribute("aria-pressed", String(on)); event.currentTarget.textContent = on ? "■" : "□"; } }, set ? "■" : "□");
+  }
+
+  life.on("moment", () => { show(); moved(columns.moment_node[at()]); });
+  for (const trait of ["breakpoints", "node"]) life.on(trait, show);
+  show();
+  return {
+    element: h("div", { class: "wb-bar wb-run-bar", role: "toolbar", "aria-label": `A recorded run of ${plural(moments, "moment")}` }, start, back, next, on, slider, stop),
+    node: () => columns.moment_node[at()], parts, sentence, stopAt: toggle, move: (by) => go(at() + by), valueStop,
+  };
+}
+
+export function momentTable(columns, title, rows, valueStop) {
+  const line = (i) => h("tr", {}, h("td", {}, wraps(columns.moment_name.get(i)), valueStop(columns.moment_name.get(i))),
+    h("td", {}, wraps(columns.moment_type.get(i))), h("td", { class: "wb-code" }, wraps(columns.moment_numbers.get(i))));
+  const shown = rows.slice(0, 12).map(line);
+  const body = h("tbody", {}, shown);
+  if (rows.length > 12) {
+    const more = h("tr", {}, h("td", { colspan: 3 }, h("button", { type: "button", class: "wb-unfold",
+      onclick: () => more.replaceWith(...rows.slice(12, 400).map(line)) }, `▸ ${plural(rows.length - 12, "more value")}`)));
+    body.append(more);
+  }
+  const head = h("tr", {}, ["value", "type", "numbers"].map((word) => h("th", { scope: "col" }, word)));
+  return h("div", { class: "wb-scroll" }, h("table", { class: "wb-flow-values" }, h("caption", {}, title), h("thead", {}, head), body));
+}

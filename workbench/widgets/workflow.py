@@ -1,0 +1,128 @@
+"""``WorkflowView``: a workflow to look at, its ONNX components one click away, a recorded run to step through."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+import onnx_ir as ir
+
+from workbench.errors import WorkbenchError, unknown, wrong_type
+from workbench.metadata.flow import WorkflowMap, workflow_map
+from workbench.metadata.flow.moments import Moment
+from workbench.widgets.flow_view import FlowView
+from workbench.widgets.view import WIDGET_MIME, faces
+
+
+class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """The steps, the state and the faults of a workflow document; a component's graph opens below.
+
+    ``view`` is what is seen, and what a ``Report`` keeps alive; ``view.node`` is the path of the chosen step.
+
+    Args:
+        source: a document (path, folder of a package, text, mapping), or a ``WorkflowMap``.
+        models: graphs by component, or the folder of the package, where they are read when somebody opens them. A
+            ``source`` that is a folder is its own.
+        moments: of a recorded run, to step through.
+        dialect: what the document is written in.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        models: Mapping[str, ir.Model] | str | os.PathLike[str] | None = None,
+        moments: tuple[Moment, ...] = (),
+        dialect: str = "pr828",
+        **options: Any,
+    ) -> None:
+        shown = source if isinstance(source, WorkflowMap) else workflow_map(source, dialect=dialect)
+        self._models = _models(source if models is None else models, models is not None)
+        self.view = FlowView(shown, moments, self._known(shown), self._asked, **options)
+        self.graph = widgets.VBox()
+        self.said = widgets.HTML()
+        super().__init__([self.view, self.said, self.graph])
+
+    @property
+    def result(self) -> WorkflowMap:
+        """The map that is shown."""
+        shown: WorkflowMap = self.view.result
+        return shown
+
+    # --- graphs ---------------------------------------------------------------------------------------------------
+    def _known(self, shown: WorkflowMap) -> list[str]:
+        """Components whose graph can be opened."""
+        if isinstance(self._models, Path):
+            return [name for name, file in shown.artifacts.items() if (self._models / file).is_file()]
+        return [name for name in shown.artifacts if name in self._models]
+
+    def show_graph(self, component: str) -> Any:
+        """Open the graph of an ONNX component below, and return its view; a ``GraphDiffView`` of it with itself.
+
+        Raises:
+            UnknownNameError: no such component, or no graph was given for it.
+            ModelFileError: its file cannot be read.
+        """
+        from workbench.analysis.diff import diff
+        from workbench.widgets.graph_diff import GraphDiffView
+
+        known = self._known(self.result)
+        if component not in known:
+            raise unknown("component with a graph", component, known)
+        model = self._model(component)
+        view = GraphDiffView(diff(model, model, labels=(component, component)))
+        self.graph.children = [view]
+        self.said.value = ""
+        return view
+
+    def _model(self, component: str) -> Any:
+        if isinstance(self._models, Path):
+            return self._models / self.result.artifacts[component]
+        return self._models[component]
+
+    def _asked(self, component: str) -> None:
+        """The button was pressed: what goes wrong is said below, since nobody reads a traceback of a click."""
+        from workbench.analysis.markup import escape
+
+        try:
+            self.show_graph(component)
+        except WorkbenchError as error:
+            self.graph.children = []
+            self.said.value = f"<p>{escape(error)}</p>"
+
+    # --- without a kernel -----------------------------------------------------------------------------------------
+    def save_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """One self-contained page with the view alive in it, the graphs apart.
+
+        Raises:
+            SaveError: the folder is missing, full or not writable.
+        """
+        return self.view.save_html(path, title=title)
+
+    def __repr__(self) -> str:
+        return repr(self.result)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        live = super()._repr_mimebundle_(**options)
+        data, _ = faces(self.result)
+        return data | ({WIDGET_MIME: live[WIDGET_MIME]} if WIDGET_MIME in live else {})
+
+
+def _models(given: Any, meant: bool) -> Mapping[str, Any] | Path:
+    if isinstance(given, Mapping) and meant:
+        return given
+    if isinstance(given, str | os.PathLike) and (meant or _is_folder(given)):
+        return Path(given)
+    if meant:
+        raise wrong_type("models", given, "graphs by component, or the folder of a package")
+    return {}
+
+
+def _is_folder(given: Any) -> bool:
+    try:
+        return Path(given).is_dir()
+    except (OSError, ValueError):  # the text of a document is no path
+        return False
