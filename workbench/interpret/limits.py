@@ -9,8 +9,8 @@ from workbench.errors import wrong_type
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """``max_rounds`` of one loop; ``max_steps`` records of the trace; ``value_bytes`` of one value and ``kept_bytes`` of
-    all values that the trace keeps (larger ones are summarised); ``seconds`` of wall-clock time (None: no limit).
+    """``max_rounds`` of one loop; ``max_steps`` records of the trace; ``value_bytes`` of one value and ``kept_bytes``
+    of all values that the trace keeps (larger ones are summarised); ``seconds`` of wall-clock time (None: no limit).
     """
 
     max_rounds: int = 4096

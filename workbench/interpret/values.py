@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.interpret.arrays import Array, described, dtype_word_of, is_floating
+from workbench.interpret.arrays import Array, dtype_word_of, is_floating
 
 _SHOWN = 8  # elements that a text shows
 _LONGEST = 60
@@ -88,6 +88,3 @@ def _summary(array: Array) -> tuple[float | None, float | None, float | None, in
         return None, None, None, odd
     numbers = numbers[finite] if odd else numbers
     return float(numbers.min()), float(numbers.max()), float(numbers.mean()), odd
-
-
-__all__ = ["TracedValue", "described", "traced"]
