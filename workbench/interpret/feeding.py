@@ -1,0 +1,211 @@
+"""The values a run starts with: what the caller gives, defaults, files of the package, and who is absent."""
+
+from __future__ import annotations
+
+import difflib
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import FeedsError
+from workbench.interpret.arrays import Array, described, dtype_word_of, numpy_dtype
+from workbench.interpret.contracts import check, rows_of
+from workbench.interpret.diagnostic import Violation
+from workbench.interpret.roles import Facts, role_of
+from workbench.interpret.scoped import Held
+from workbench.metadata.document.state import IndexedScatter
+from workbench.metadata.document.tensor import TensorContract
+from workbench.metadata.document.workflow import ApplicationSource, ArtifactSource, WorkflowInput
+from workbench.metadata.dtypes import same_dtype
+from workbench.metadata.files import look_for
+from workbench.metadata.wording import few, q
+from workbench.runtime.arrays import as_arrays
+
+SUPPLIED = ("attention_mask", "position_ids")
+"""Application values that the runtime makes itself, from the tokens."""
+
+
+class Feeding:
+    """``given`` maps inputs to arrays: by their name, the application's name for them, or their runtime role."""
+
+    def __init__(self, facts: Facts, given: Mapping[str, Any], root: pathlib.Path | None) -> None:
+        self.facts, self.root = facts, root
+        self.given = {self._input(name): array for name, array in as_arrays(given).items()}
+        self.symbols: dict[str, tuple[int, str]] = {}
+        self.requests = self._requests()
+
+    def _input(self, word: str) -> str:
+        """The input that a word means."""
+        inputs = self.facts.workflow.inputs
+        if word in inputs:
+            return word
+        meant = [
+            name
+            for name, entry in inputs.items()
+            if role_of(entry) == word or (isinstance(entry.source, ApplicationSource) and entry.source.name == word)
+        ]
+        if len(meant) == 1:
+            return meant[0]
+        near = difflib.get_close_matches(word[:60], list(inputs), 1)
+        guess = f" Is {q(near[0])} meant?" if near else ""
+        what = "no input of that name, source or role" if not meant else f"several: {few(meant)}"
+        raise FeedsError(f"inputs has {q(word)}, and the workflow has {what}.{guess} It has {few(list(inputs))}.")
+
+    def _requests(self) -> int:
+        """B: the length of the request axis of what is given; 1 where nothing given has one."""
+        for name, array in self.given.items():
+            contract = self.facts.workflow.inputs[name].contract
+            axis = contract.request_axis
+            if axis is not None and axis < array.ndim:
+                return int(array.shape[axis] // max(rows_of(contract, 1), 1))
+        return 1
+
+    def values(self) -> dict[str, tuple[Held, str]]:
+        """Every initial value that is there, with a word on where it came from. What is given binds symbols first.
+
+        Raises:
+            Violation: an input that is missing, or does not fit.
+        """
+        found: dict[str, tuple[Held, str]] = {}
+        inputs = self.facts.workflow.inputs
+        for name in [*(n for n in inputs if n in self.given), *(n for n in inputs if n not in self.given)]:
+            entry = inputs[name]
+            made = self._value(name, entry)
+            if made is not None:
+                found[name] = (Held(made[0], entry.contract), made[1])
+            if entry.present_as is not None:
+                contract = TensorContract(dtype="bool", rank=0, shape=())
+                found[entry.present_as] = (Held(np.asarray(made is not None), contract), f"whether {name} is given")
+        return found
+
+    def _value(self, name: str, entry: WorkflowInput) -> tuple[Array, str] | None:
+        if name in self.given:
+            return self._fitted(name, entry, self.given[name]), "given"
+        if entry.default is not None:
+            return self._default(name, entry), "default"
+        if isinstance(entry.source, ArtifactSource):
+            return self._fitted(name, entry, self._file(name, entry.source.path)), f"file {entry.source.path}"
+        application = entry.source.name if isinstance(entry.source, ApplicationSource) else None
+        if application in SUPPLIED or (not entry.required and entry.present_as is not None):
+            return None
+        role = role_of(entry)
+        said = f" (its role is {role})" if role else f" (the application's {q(application)})" if application else ""
+        raise Violation(
+            "run.input",
+            f"The input {q(name)} is required and not given{said}.",
+            f"Give inputs={{{name!r}: ...}}, {described_contract(entry.contract)}.",
+            name,
+        )
+
+    def _fitted(self, name: str, entry: WorkflowInput, array: Array) -> Array:
+        """What is given in the dtype of its contract, where no value changes; a number for a [1] or [B] as well."""
+        wanted = numpy_dtype(entry.contract.dtype)
+        if not same_dtype(dtype_word_of(array), entry.contract.dtype):
+            array = _cast(name, array, wanted)
+        if array.ndim == 0 and entry.contract.rank == 1:
+            array = np.full(self._shape(name, entry), array)
+        try:
+            check(array, entry.contract, f"The input {q(name)}", name, self.symbols, (), self.requests)
+        except Violation as found:
+            raise Violation("run.input", found.message, f"Give {described_contract(entry.contract)}.", name) from None
+        return array
+
+    # --- defaults -----------------------------------------------------------------------------------------
+    def _default(self, name: str, entry: WorkflowInput) -> Array:
+        wanted, shape = numpy_dtype(entry.contract.dtype), self._shape(name, entry)
+        if not isinstance(entry.default, tuple):
+            return np.full(shape, entry.default, wanted)
+        flat = np.asarray(entry.default).astype(wanted)
+        if flat.size != int(np.prod(shape)):
+            raise Violation(
+                "run.input",
+                f"The default of {q(name)} has {flat.size} elements, and its shape is {list(shape)}.",
+                "Give one element for all, or as many as the shape has.",
+                name,
+            )
+        return flat.reshape(shape)
+
+    def _shape(self, name: str, entry: WorkflowInput) -> tuple[int, ...]:
+        contract = entry.contract
+        if contract.shape is None and contract.rank > 0:
+            raise Violation("run.input", f"The default of {q(name)} has no shape.", "Give the input, or a shape.", name)
+        return tuple(self._size(name, contract, axis, dim) for axis, dim in enumerate(contract.shape or ()))
+
+    def _size(self, name: str, contract: TensorContract, axis: int, dim: int | str) -> int:
+        """The size of an axis that a default has: a number as it is; for each request one; nothing yet where a cache
+        grows; the capacity of a buffer; else what the symbol is in the inputs that are given."""
+        if isinstance(dim, int):
+            return dim
+        if axis == contract.request_axis:
+            return rows_of(contract, self.requests)
+        for cell in self.facts.started_by.get(name, ()):
+            if axis in self.facts.sequence_axes(cell):
+                return 0
+            capacity = self._capacity(cell, axis)
+            if capacity is not None:
+                return capacity
+        if dim in self.symbols:
+            return self.symbols[dim][0]
+        raise Violation(
+            "run.input",
+            f"The default of {q(name)} has an axis {q(dim)} whose size nothing given says.",
+            f"Give inputs={{{name!r}: ...}}, or write a number.",
+            name,
+        )
+
+    def _capacity(self, cell: str, axis: int) -> int | None:
+        group = self.facts.group_of(cell)
+        if group is None or not isinstance(group.update, IndexedScatter) or axis != group.sequence_axis:
+            return None
+        entry = self.facts.workflow.inputs.get(group.update.capacity)
+        array = self.given.get(group.update.capacity)
+        if array is not None:
+            return int(array.reshape(-1)[0])
+        return int(entry.default) if entry is not None and isinstance(entry.default, int) else None
+
+    def _file(self, name: str, path: str) -> Array:
+        verdict = "absent" if self.root is None else look_for(self.root, path)
+        if verdict != "there" or self.root is None:
+            raise Violation(
+                "run.input",
+                f"The file {q(path)} of {q(name)} is not in the package ({verdict}).",
+                f"Add it, or give inputs={{{name!r}: ...}}.",
+                name,
+            )
+        try:
+            loaded = np.load(self.root / path, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+        except (ValueError, OSError, EOFError):
+            pass
+        raise Violation(
+            "run.input",
+            f"The file {q(path)} of {q(name)} is no .npy file of numbers.",
+            f"Give inputs={{{name!r}: ...}}.",
+            name,
+        )
+
+
+def _cast(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
+    """Python's numbers in the dtype of the contract; a fraction never becomes a whole number, nor a text anything."""
+    with np.errstate(all="ignore"):
+        made = array.astype(wanted) if array.dtype.kind in "biuf" or array.dtype.kind == "V" else None
+    kinds = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
+    allowed = kinds.get(wanted.kind, "iuf")  # the small floats of ONNX have a kind of their own
+    exact = wanted.kind not in "iu" or (made is not None and np.array_equal(made, array))
+    if made is None or array.dtype.kind not in allowed or not exact:
+        raise Violation(
+            "run.input",
+            f"The input {q(name)} is {described(array)}, and its contract says {wanted}.",
+            "Convert it.",
+            name,
+        )
+    return np.asarray(made)
+
+
+def described_contract(contract: TensorContract) -> str:
+    """``int64[batch, seq]`` for a hint."""
+    dims = contract.shape if contract.shape is not None else ["?"] * contract.rank
+    return f"{contract.dtype}[{', '.join(map(str, dims))}]"
