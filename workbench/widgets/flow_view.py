@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -9,12 +10,13 @@ import numpy as np
 import traitlets
 
 from workbench.metadata.flow import AliasRow, FlowNode, PortRow, WorkflowMap, runs
-from workbench.metadata.flow.moments import Moment
-from workbench.widgets.pack import Column
+from workbench.viz.workflow import Moment, SeenValue, moments, node_of, pinned
+from workbench.widgets.pack import Column, pack
 from workbench.widgets.view import View
 
 MOST_ROWS = 60
 """Rows that are open at first: about two screens."""
+_SEEN = dataclasses.fields(SeenValue)
 _ALIAS = ("role", "cell", "past", "present", "access", "contract")
 
 
@@ -22,7 +24,7 @@ class FlowView(View):
     """A :class:`~workbench.metadata.flow.WorkflowMap` in the browser.
 
     ``node`` is the path of the chosen step, ``folded`` are the paths of folded ones. With moments of a run, ``moment`` is
-    the one that is shown (the first is 0) and ``breakpoints`` are paths of steps, or ``value:NAME``.
+    the one that is shown (the first is 0), and ``breakpoints`` are paths of steps, or ``value:NAME``.
     """
 
     module: ClassVar[str] = "workflow"
@@ -36,15 +38,34 @@ class FlowView(View):
     def __init__(
         self,
         shown: WorkflowMap,
-        moments: tuple[Moment, ...] = (),
+        trace: Iterable[Any] = (),
+        *,
         opens: Collection[str] = (),
-        asked: Callable[[str], None] = lambda component: None,
+        live: bool = False,
+        asked: Callable[[Mapping[str, Any]], None] = lambda message: None,
         **options: Any,
     ) -> None:
-        self._moments, self._opens = moments, tuple(opens)
+        trace = tuple(trace)
+        self._map, self._moments = shown, moments(shown, trace)
+        self._opens, self._live = tuple(opens), live
         options.setdefault("folded", folded_at_first(shown))
-        super().__init__(shown, **options)
-        self.on_msg(lambda _, message, buffers: asked(str(message.get("component", ""))))
+        super().__init__(pinned(shown, trace), **options)
+        self.on_msg(lambda _, message, buffers: asked(message))
+
+    def show_trace(self, trace: Iterable[Any], *, live: bool, moment: int) -> None:
+        """Show a run that has gone on."""
+        trace = tuple(trace)
+        self._moments, self._live = moments(self._map, trace), live
+        self._result = pinned(self._map, trace)
+        header, blob = pack(self.columns(self._result))
+        with self.hold_sync():
+            self._header, self._blob, self._facts = header, blob, dict(self.facts(self._result))
+            self.moment = moment
+
+    def stops_at(self, record: Any, stops: Collection[str]) -> bool:
+        """Whether a record of a run is at a breakpoint: its step, or a value that it makes."""
+        node = keys(self._map)[node_of(self._map, record.place, record.kind)]
+        return node in stops or any(f"value:{one.value.name}" in stops for one in record.writes)
 
     @traitlets.validate("moment")
     def _within(self, proposal: Any) -> int:
@@ -58,7 +79,7 @@ class FlowView(View):
             "port": [row.port for row in ports], "value": [row.value for row in ports],
             "contract": [row.contract for row in ports], "maker": np.array([row.maker for row in ports], np.int32),
             "alias_layer": np.array([row.layer for row in rows], np.int32), **_alias_texts(rows),
-            **_moment_columns(shown, self._moments),
+            **_moment_columns(self._moments),
         }  # fmt: skip
 
     def facts(self, shown: WorkflowMap) -> Mapping[str, Any]:
@@ -66,13 +87,13 @@ class FlowView(View):
         return {
             "title": repr(shown), "said": _said(shown), "nodes": list(_nodes(shown)), "lanes": list(_lanes(shown)),
             "aliases": list(_tables(shown)), "faults": list(_faults(shown)), "opens": list(self._opens),
-            "moments": len(self._moments),
+            "moments": len(self._moments), "live": self._live,
         }  # fmt: skip
 
     def state(self) -> dict[str, Any]:
-        """A page without a kernel cannot open a graph: it says which file there is."""
+        """A page without a kernel cannot open a graph, it says which file there is; and cannot run on."""
         state = super().state()
-        return state | {"_facts": state["_facts"] | {"opens": []}}
+        return state | {"_facts": state["_facts"] | {"opens": [], "live": False}}
 
 
 def folded_at_first(shown: WorkflowMap) -> list[str]:
@@ -165,7 +186,7 @@ def _faults(shown: WorkflowMap) -> Iterable[dict[str, Any]]:
         one = pin.diagnostic
         yield {
             "severity": one.severity, "code": one.code, "where": one.where, "message": one.message, "hint": one.hint,
-            "line": one.line,
+            "line": getattr(one, "line", None),
         }  # fmt: skip
 
 
@@ -173,16 +194,13 @@ def _alias_texts(rows: list[AliasRow]) -> dict[str, Column]:
     return {f"alias_{field}": [str(getattr(row, field)) for row in rows] for field in _ALIAS}
 
 
-def _moment_columns(shown: WorkflowMap, moments: tuple[Moment, ...]) -> dict[str, Column]:
+def _moment_columns(found: tuple[Moment, ...]) -> dict[str, Column]:
     """Behind ``from`` the values of each moment: those that were read first."""
-    if not moments:
-        return {}
-    values = [(made, value) for one in moments for made, side in ((0, one.read), (1, one.made)) for value in side]
-    starts = np.cumsum([0, *(len(one.read) + len(one.made) for one in moments)])
+    values = [(made, value) for one in found for made, side in ((0, one.read), (1, one.made)) for value in side]
+    starts = np.cumsum([0, *(len(one.read) + len(one.made) for one in found)])
     return {
-        "moment_node": np.array([shown.at(one.path).index for one in moments], np.int32),
-        "moment_note": [one.note for one in moments], "moment_from": starts.astype(np.int32),
-        "moment_made": np.array([made for made, _ in values], np.uint8),
-        "moment_name": [value.name for _, value in values], "moment_type": [value.type for _, value in values],
-        "moment_numbers": [value.numbers for _, value in values],
+        "moment_node": np.array([one.node for one in found], np.int32),
+        "moment_note": [one.note for one in found], "moment_fault": ["\n".join(one.faults) for one in found],
+        "moment_from": starts.astype(np.int32), "moment_made": np.array([made for made, _ in values], np.uint8),
+        **{f"moment_{field.name}": [str(getattr(value, field.name)) for _, value in values] for field in _SEEN},
     }  # fmt: skip

@@ -12,7 +12,6 @@ import onnx_ir as ir
 
 from workbench.errors import WorkbenchError, unknown, wrong_type
 from workbench.metadata.flow import WorkflowMap, workflow_map
-from workbench.metadata.flow.moments import Moment
 from workbench.widgets.flow_view import FlowView
 from workbench.widgets.view import WIDGET_MIME, faces
 
@@ -24,9 +23,10 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
 
     Args:
         source: a document (path, folder of a package, text, mapping), or a ``WorkflowMap``.
-        models: graphs by component, or the folder of the package, where they are read when somebody opens them. A
+        models: graphs by component or by file name, or the folder of the package, where they are read when somebody opens them. A
             ``source`` that is a folder is its own.
-        moments: of a recorded run, to step through.
+        run: a recorded run to step through (``WorkflowRun``), or a ``WorkflowStepper``, which runs on when the end of
+            what it has recorded is reached.
         dialect: what the document is written in.
     """
 
@@ -35,13 +35,18 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         source: Any,
         *,
         models: Mapping[str, ir.Model] | str | os.PathLike[str] | None = None,
-        moments: tuple[Moment, ...] = (),
+        run: Any = None,
         dialect: str = "pr828",
         **options: Any,
     ) -> None:
         shown = source if isinstance(source, WorkflowMap) else workflow_map(source, dialect=dialect)
         self._models = _models(source if models is None else models, models is not None)
-        self.view = FlowView(shown, moments, self._known(shown), self._asked, **options)
+        self._run = _checked(run)
+        options.setdefault("moment", max(getattr(run, "position", 0), 0))
+        self.view = FlowView(
+            shown, run.trace if run is not None else (), opens=self._known(shown), live=self._live, asked=self._asked,
+            **options,
+        )  # fmt: skip
         self.graph = widgets.VBox()
         self.said = widgets.HTML()
         super().__init__([self.view, self.said, self.graph])
@@ -57,7 +62,7 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         """Components whose graph can be opened."""
         if isinstance(self._models, Path):
             return [name for name, file in shown.artifacts.items() if (self._models / file).is_file()]
-        return [name for name in shown.artifacts if name in self._models]
+        return [name for name, file in shown.artifacts.items() if name in self._models or file in self._models]
 
     def show_graph(self, component: str) -> Any:
         """Open the graph of an ONNX component below, and return its view; a ``GraphDiffView`` of it with itself.
@@ -79,19 +84,38 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         return view
 
     def _model(self, component: str) -> Any:
+        file = self.result.artifacts[component]
         if isinstance(self._models, Path):
-            return self._models / self.result.artifacts[component]
-        return self._models[component]
+            return self._models / file
+        return self._models[component if component in self._models else file]
 
-    def _asked(self, component: str) -> None:
-        """The button was pressed: what goes wrong is said below, since nobody reads a traceback of a click."""
+    # --- from the browser -----------------------------------------------------------------------------------------
+    def _asked(self, message: Mapping[str, Any]) -> None:
+        """A button was pressed: what goes wrong is said below, since nobody reads a traceback of a click."""
         from workbench.analysis.markup import escape
 
         try:
-            self.show_graph(component)
+            if message.get("do") == "graph":
+                self.show_graph(str(message.get("component", "")))
+            elif message.get("do") in ("step", "on") and self._live:
+                self.go_on(to_stop=message["do"] == "on")
         except WorkbenchError as error:
             self.graph.children = []
             self.said.value = f"<p>{escape(error)}</p>"
+
+    @property
+    def _live(self) -> bool:
+        return hasattr(self._run, "step") and not self._run.finished
+
+    def go_on(self, *, to_stop: bool = False) -> None:
+        """Run a stepper's next step; or on to the next of the view's ``breakpoints``, or to the end."""
+        run, stops = self._run, set(self.view.breakpoints)
+        while run.position + 1 < len(run.trace):
+            run.forward()
+        while (record := run.step()) is not None:
+            if not to_stop or self.view.stops_at(record, stops):
+                break
+        self.view.show_trace(run.trace, live=self._live, moment=max(run.position, 0))
 
     # --- without a kernel -----------------------------------------------------------------------------------------
     def save_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
@@ -111,11 +135,19 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         return data | ({WIDGET_MIME: live[WIDGET_MIME]} if WIDGET_MIME in live else {})
 
 
+def _checked(run: Any) -> Any:
+    if run is not None and not hasattr(run, "trace"):
+        raise wrong_type("run", run, "a WorkflowRun or a WorkflowStepper", "workbench.interpret gives both.")
+    return run
+
+
 def _models(given: Any, meant: bool) -> Mapping[str, Any] | Path:
     if isinstance(given, Mapping) and meant:
         return given
     if isinstance(given, str | os.PathLike) and (meant or _is_folder(given)):
         return Path(given)
+    if not meant and isinstance(getattr(given, "artifacts", None), Mapping):
+        return dict(given.artifacts)  # what describe() made
     if meant:
         raise wrong_type("models", given, "graphs by component, or the folder of a package")
     return {}

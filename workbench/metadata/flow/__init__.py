@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from workbench.metadata.analyses.opening import Source
 from workbench.metadata.context import WORKFLOW, Context
@@ -17,16 +19,17 @@ from workbench.metadata.reading import load
 from workbench.metadata.validation import check
 
 
-def workflow_map(source: Source, *, dialect: str = "pr828") -> WorkflowMap:
+def workflow_map(source: Source | Any, *, dialect: str = "pr828") -> WorkflowMap:
     """The steps, the state and the faults of a document, placed for a picture.
 
     A document that is wrong is mapped as far as it can be read: one that does not parse is a lone node with all that is
     wrong in it.
 
     Args:
-        source: a path of a file or of a package's folder, the text itself, or a mapping.
+        source: a path of a file or of a package's folder, the text itself, a mapping, or what ``describe`` returns.
         dialect: what the document is written in.
     """
+    source = source.data if isinstance(getattr(source, "data", None), Mapping) else source
     context = source if isinstance(source, Context) else Context(reader_of(dialect)(load(source)))
     found = check(context)
     if context.workflow is None:

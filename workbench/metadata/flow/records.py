@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from workbench.metadata.diagnostic import Diagnostic, Path, show_path
+from workbench.errors import Diagnostic
+from workbench.metadata.diagnostic import Path, show_path
 
 NodeKind = Literal[
     "workflow", "inputs", "invoke", "loop", "setup", "while", "carry", "branch", "case", "join", "sequence", "emit"
@@ -138,7 +139,7 @@ class AliasTable:
 
 @dataclasses.dataclass(frozen=True)
 class Pin:
-    """A diagnostic on the node, and where it is about state the lane, that it belongs to; ``lane`` is -1 for none."""
+    """A diagnostic, of the document or of a run, on the node that it belongs to; where it is about state, on a lane."""
 
     diagnostic: Diagnostic
     node: int

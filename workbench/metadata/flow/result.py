@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from workbench.errors import Diagnostic
 from workbench.metadata.analyses.tables import Table
-from workbench.metadata.diagnostic import Diagnostic, Path, show_path
+from workbench.metadata.diagnostic import Path, show_path
 from workbench.metadata.flow.records import AliasTable, FlowNode, Lane, Pin
 from workbench.metadata.flow.text import to_text
 

@@ -10,8 +10,11 @@ const FEW_LANES = 5;
 
 function workflowRender({ model, el }) {
   const life = listeners(model);
-  const facts = model.get("_facts");
-  const columns = unpack(model.get("_header"), model.get("_blob"));
+  const [facts, columns] = [{}, {}];
+  // A run that goes on brings new ones, into the same two objects.
+  const take = () => { Object.assign(facts, model.get("_facts")); Object.assign(columns, unpack(model.get("_header"), model.get("_blob"))); };
+  take();
+  life.on("_facts", take);
   const said = status();
   const grid = h("div", { role: "treegrid", class: "wb-flow-grid", "aria-label": "Steps of the workflow and the state they use" });
   const aside = h("div", { class: "wb-flow-details", role: "region", "aria-label": "Details", tabindex: "-1" });

@@ -3,13 +3,14 @@ import { h, number, OWN_KEYS, plural, tell } from "./dom.js";
 import { wraps } from "./workflow_rows.js";
 
 export function runBar({ model, facts, columns, life, moved }) {
-  const moments = facts.moments || 0;
-  if (!moments) {
+  if (!facts.moments && !facts.live) {
     return { element: null, node: () => -1, parts: () => [], sentence: () => "", stopAt() {}, move() {}, valueStop: () => null };
   }
-  const at = () => Math.min(Math.max(model.get("moment"), 0), moments - 1);
+  const last = () => facts.moments - 1;
+  const at = () => Math.max(Math.min(model.get("moment"), last()), 0);
   const stops = () => new Set(model.get("breakpoints"));
-  const go = (index) => tell(model, "moment", Math.min(Math.max(index, 0), moments - 1));
+  // Beyond the last moment a run that is not at its end is asked to go on.
+  const go = (index, what = "step") => (index > last() && facts.live ? model.send({ do: what }) : tell(model, "moment", Math.max(Math.min(index, last()), 0)));
   const valuesOf = (index) => Array.from({ length: columns.moment_from[index + 1] - columns.moment_from[index] }, (_, i) => columns.moment_from[index] + i);
   const nodeOf = (index) => facts.nodes[columns.moment_node[index]];
 
@@ -17,8 +18,8 @@ export function runBar({ model, facts, columns, life, moved }) {
   function toStop() {
     const wanted = stops();
     let index = at() + 1;
-    while (index < moments && !stopsAt(index, wanted)) index++;
-    go(index);
+    while (index <= last() && !stopsAt(index, wanted)) index++;
+    go(index, "on");
   }
   function toggle(what) {
     const now = stops();
@@ -31,32 +32,36 @@ export function runBar({ model, facts, columns, life, moved }) {
   const next = button("Next ▶", () => go(at() + 1), "Next step");
   const on = button("Run to stop ▶▶", toStop, "Run on to the next breakpoint, or to the end");
   const start = button("|◀ Start", () => go(0), "Back to the start");
-  const slider = h("input", { type: "range", min: 0, max: moments - 1, step: 1, "aria-label": "Moment of the run", class: "wb-slider", ...OWN_KEYS });
-  const stop = h("button", { type: "button", "aria-pressed": "false", onclick: () => toggle(model.get("node") || nodeOf(at()).path) }, "Stop here");
+  const slider = h("input", { type: "range", min: 0, step: 1, "aria-label": "Moment of the run", class: "wb-slider", ...OWN_KEYS });
+  const stop = h("button", { type: "button", "aria-pressed": "false", onclick: () => toggle(model.get("node") || nodeOf(at())?.path || "") }, "Stop here");
   life.add(slider, "input", () => go(Number(slider.value)));
 
   function show() {
+    slider.max = Math.max(last(), 0);
     slider.value = at();
     slider.setAttribute("aria-valuetext", sentence());
     back.disabled = start.disabled = at() === 0;
-    next.disabled = on.disabled = at() === moments - 1;
+    next.disabled = on.disabled = at() === last() && !facts.live;
     const there = stops().has(model.get("node") || nodeOf(at())?.path);
     stop.setAttribute("aria-pressed", String(there));
     stop.textContent = there ? "Do not stop here" : "Stop here";
   }
   function sentence() {
+    if (!facts.moments) return "The run has not begun.";
     const note = columns.moment_note.get(at());
-    return `Moment ${number(at() + 1)} of ${number(moments)}: ${nodeOf(at())?.title || "the workflow"}${note ? `, ${note}` : ""}`;
+    return `Moment ${number(at() + 1)} of ${number(facts.moments)}${facts.live ? " so far" : ""}: ${nodeOf(at())?.title || "the workflow"}${note ? `, ${note}` : ""}`;
   }
 
   // The values of the moment: those that were read, then those that were made.
   function parts() {
+    if (!facts.moments) return [];
+    const wrong = columns.moment_fault.get(at());
     const found = valuesOf(at());
     const sides = [["Read at this moment", 0], ["Made at this moment", 1]].map(([title, made]) => {
       const rows = found.filter((i) => columns.moment_made[i] === made);
       return rows.length ? momentTable(columns, title, rows, valueStop) : null;
     });
-    return [h("div", { class: "wb-moment" }, h("h3", {}, sentence()), ...sides.filter(Boolean), found.length ? null : h("p", { class: "wb-quiet" }, "No value is read or made here."))];
+    return [h("div", { class: "wb-moment" }, h("h3", {}, sentence()), wrong ? wrong.split("\n").map((text) => h("p", { class: "wb-flow-finding wb-error" }, wraps(text))) : null, ...sides.filter(Boolean), found.length ? null : h("p", { class: "wb-quiet" }, "No value is read or made here."))];
   }
   function valueStop(name) {
     const set = stops().has(`value:${name}`);
@@ -64,25 +69,30 @@ export function runBar({ model, facts, columns, life, moved }) {
       onclick: (event) => { toggle(`value:${name}`); const on = stops().has(`value:${name}`); event.currentTarget.setAttribute("aria-pressed", String(on)); event.currentTarget.textContent = on ? "■" : "□"; } }, set ? "■" : "□");
   }
 
-  life.on("moment", () => { show(); moved(columns.moment_node[at()]); });
+  for (const trait of ["moment", "_facts"]) life.on(trait, () => { show(); moved(columns.moment_node[at()] ?? 0); });
   for (const trait of ["breakpoints", "node"]) life.on(trait, show);
   show();
   return {
-    element: h("div", { class: "wb-bar wb-run-bar", role: "toolbar", "aria-label": `A recorded run of ${plural(moments, "moment")}` }, start, back, next, on, slider, stop),
-    node: () => columns.moment_node[at()], parts, sentence, stopAt: toggle, move: (by) => go(at() + by), valueStop,
+    element: h("div", { class: "wb-bar wb-run-bar", role: "toolbar", "aria-label": `A run of ${plural(facts.moments, "moment")}` }, start, back, next, on, slider, stop),
+    node: () => columns.moment_node[at()] ?? -1, parts, sentence, stopAt: toggle, move: (by) => go(at() + by), valueStop,
   };
 }
 
+const portLine = (columns, i) => {
+  const port = columns.moment_port.get(i);
+  return port && port !== columns.moment_name.get(i) ? h("div", { class: "wb-quiet" }, wraps(port)) : null;
+};
+
 export function momentTable(columns, title, rows, valueStop) {
-  const line = (i) => h("tr", {}, h("td", {}, wraps(columns.moment_name.get(i)), valueStop(columns.moment_name.get(i))),
-    h("td", {}, wraps(columns.moment_type.get(i))), h("td", { class: "wb-code" }, wraps(columns.moment_numbers.get(i))));
+  const line = (i) => h("tr", {}, h("td", {}, wraps(columns.moment_name.get(i)), valueStop(columns.moment_name.get(i)), portLine(columns, i)),
+    h("td", {}, h("div", { class: "wb-code" }, columns.moment_numbers.get(i)), h("div", { class: "wb-quiet" }, columns.moment_type.get(i))));
   const shown = rows.slice(0, 12).map(line);
   const body = h("tbody", {}, shown);
   if (rows.length > 12) {
-    const more = h("tr", {}, h("td", { colspan: 3 }, h("button", { type: "button", class: "wb-unfold",
+    const more = h("tr", {}, h("td", { colspan: 2 }, h("button", { type: "button", class: "wb-unfold",
       onclick: () => more.replaceWith(...rows.slice(12, 400).map(line)) }, `▸ ${plural(rows.length - 12, "more value")}`)));
     body.append(more);
   }
-  const head = h("tr", {}, ["value", "type", "numbers"].map((word) => h("th", { scope: "col" }, word)));
+  const head = h("tr", {}, ["value", "numbers and type"].map((word) => h("th", { scope: "col" }, word)));
   return h("div", { class: "wb-scroll" }, h("table", { class: "wb-flow-values" }, h("caption", {}, title), h("thead", {}, head), body));
 }
