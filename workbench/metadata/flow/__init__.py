@@ -1,4 +1,4 @@
-"""``workflow_map``: a document as something to draw: nested steps, state in lanes, cache aliases, diagnostics in place."""
+"""``workflow_map``: a document to be drawn: nested steps, state in lanes, caches by layer, diagnostics in place."""
 
 from __future__ import annotations
 

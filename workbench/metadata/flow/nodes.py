@@ -1,4 +1,4 @@
-"""The steps of a document as nodes in the order in which they are drawn, each with the values that it reads and makes."""
+"""The steps of a document as nodes in the order of the picture, each with the values that it reads and makes."""
 
 from __future__ import annotations
 
@@ -222,4 +222,3 @@ def _kind(component: Component | None) -> str:
 def _artifact(component: Component | None) -> str:
     found = component.implementation if component else None
     return found.artifact if isinstance(found, OnnxImplementation) else ""
-

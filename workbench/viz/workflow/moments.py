@@ -70,7 +70,5 @@ def _values(side: Iterable[Any]) -> tuple[SeenValue, ...]:
 
 def pinned(shown: WorkflowMap, trace: Iterable[TraceStep]) -> WorkflowMap:
     """The map with what went wrong in a run on the nodes where it did."""
-    found = tuple(
-        Pin(one, node_of(shown, record.place, record.kind)) for record in trace for one in record.diagnostics
-    )
+    found = tuple(Pin(one, node_of(shown, record.place, record.kind)) for record in trace for one in record.diagnostics)
     return dataclasses.replace(shown, pins=(*shown.pins, *found)) if found else shown

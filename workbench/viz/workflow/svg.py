@@ -1,4 +1,4 @@
-"""A workflow as SVG: nested steps on the left, a line of state for each group or cell beside them, faults on their step.
+"""A workflow as SVG: nested steps on the left, beside them a line for each group or cell of state, faults in place.
 
 Rows are of one height, so that a step and what it does to state stand on one line.
 """
