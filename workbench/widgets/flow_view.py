@@ -1,4 +1,4 @@
-"""The steps of a workflow as a view: nested, beside the state they use, with findings in place and a run to step through."""
+"""The steps of a workflow as a view: nested, beside the state they use, with findings in place and moments of a run."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ALIAS = ("role", "cell", "past", "present", "access", "contract")
 class FlowView(View):
     """A :class:`~workbench.metadata.flow.WorkflowMap` in the browser.
 
-    ``node`` is the path of the chosen step, ``folded`` are the paths of folded ones. With moments of a run, ``moment`` is
-    the one that is shown (the first is 0), and ``breakpoints`` are paths of steps, or ``value:NAME``.
+    ``node`` is the path of the chosen step, ``folded`` are the paths of folded ones. With moments of a run, ``moment``
+    is the one that is shown (the first is 0), and ``breakpoints`` are paths of steps, or ``value:NAME``.
     """
 
     module: ClassVar[str] = "workflow"
@@ -72,7 +72,7 @@ class FlowView(View):
         return max(0, min(int(proposal["value"]), len(self._moments) - 1))
 
     def columns(self, shown: WorkflowMap) -> Mapping[str, Column]:
-        """Ports of all nodes in the order of their runs, aliases in the order of their tables, values of all moments."""
+        """Ports of all nodes by run, aliases by table, values by moment."""
         ports = list(_ports(shown))
         rows = [row for table in shown.aliases for row in table.rows]
         return {

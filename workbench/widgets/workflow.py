@@ -23,8 +23,8 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
 
     Args:
         source: a document (path, folder of a package, text, mapping), or a ``WorkflowMap``.
-        models: graphs by component or by file name, or the folder of the package, where they are read when somebody opens them. A
-            ``source`` that is a folder is its own.
+        models: graphs by component or by file name, or the folder of the package, where they are read when somebody
+            opens them. A ``source`` that is a folder is its own.
         run: a recorded run to step through (``WorkflowRun``), or a ``WorkflowStepper``, which runs on when the end of
             what it has recorded is reached.
         dialect: what the document is written in.

@@ -11,8 +11,6 @@ from workbench.metadata.wording import cut
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.widgets.document_table import DocumentTable
-
 _LONGEST = 200
 _MOST_LINES, _WIDEST = 100, 60  # of a text
 _MOST_AXES = 16  # that are drawn one by one
@@ -36,11 +34,11 @@ class Table:
         """The rows as aligned lines below the result's own line; of very many the first."""
         return as_text(str(self), self.BRIEF or self.COLUMNS, self.rows())
 
-    def widget(self) -> DocumentTable:
+    def widget(self, **options: Any) -> Any:
         """The table to filter: :class:`~workbench.widgets.DocumentTable`."""
         from workbench.widgets.document_table import DocumentTable
 
-        return DocumentTable(self)
+        return DocumentTable(self, **options)
 
     def _repr_html_(self) -> str:
         return as_html(str(self), self.COLUMNS, self.rows())

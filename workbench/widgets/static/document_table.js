@@ -4,6 +4,7 @@ import { unpack } from "./pack.js";
 import { gridKeys } from "./grid.js";
 
 const MOST_SHOWN = 300;
+const FEW = 3; // this many alike are still shown one by one
 const CHANGE_SIGNS = { added: "+", removed: "−", changed: "~" };
 
 function parted(text) {
@@ -18,6 +19,8 @@ function documentTableRender({ model, el }) {
   const [paths, told] = [columns.path.all(), columns.told];
   const kinds = facts.kinds >= 0 ? cells[facts.kinds] : null;
   const texts = paths.map((path, i) => [path, ...cells.map((column) => column[i])].join("\n").toLowerCase());
+  const patterns = paths.map((path, i) => [path, ...cells.map((column) => column[i])].join("\n").replace(/\d+/g, "*"));
+  const unfolded = new Set();
   let opened = -1;
   let limit = MOST_SHOWN;
 
@@ -33,6 +36,10 @@ function documentTableRender({ model, el }) {
   const settle = gridKeys(life, table, ".wb-doc-row", act);
 
   function act(row) {
+    if (row.dataset.fold) {
+      unfolded.add(patterns[row.dataset.fold]);
+      return draw(Number(row.dataset.fold));
+    }
     const i = Number(row.dataset.row);
     opened = opened === i ? -1 : i;
     tell(model, "node", opened < 0 ? "" : paths[i]);
@@ -47,10 +54,11 @@ function documentTableRender({ model, el }) {
 
   function draw(focused = -1) {
     const found = matching();
-    const shown = found.slice(0, limit);
-    body.replaceChildren(...shown.flatMap((i) => rowOf(i)));
-    more.hidden = found.length <= limit;
-    more.textContent = `${plural(found.length - shown.length, "more row")}`;
+    const items = folded(found);
+    const shown = items.slice(0, limit);
+    body.replaceChildren(...shown.flatMap((item) => (item.length > 1 ? [foldedRow(item)] : rowOf(item[0]))));
+    more.hidden = items.length <= limit;
+    more.textContent = `${plural(items.length - shown.length, "more row")}`;
     said.textContent = found.length === paths.length ? `${facts.title}${facts.note ? `. ${facts.note}` : ""}` : `${number(found.length)} of ${plural(paths.length, "row")}`;
     if (!found.length) body.append(h("tr", {}, h("td", { colspan: facts.columns.length, class: "wb-quiet" }, paths.length ? "No row has this word." : facts.empty)));
     settle();
@@ -59,6 +67,23 @@ function documentTableRender({ model, el }) {
       for (const other of table.querySelectorAll('.wb-doc-row[tabindex="0"]')) other.tabIndex = -1;
       if (cell) { cell.tabIndex = 0; cell.focus({ preventScroll: true }); }
     }
+  }
+
+  // Rows that differ in their numbers alone are one until it is opened: a cache has rows for every layer.
+  function folded(found) {
+    const alike = new Map();
+    for (const i of found) alike.set(patterns[i], [...(alike.get(patterns[i]) || []), i]);
+    return [...alike].flatMap(([pattern, rows]) => (rows.length <= FEW || unfolded.has(pattern) ? rows.map((i) => [i]) : [rows]));
+  }
+
+  function foldedRow(rows) {
+    const [first] = rows;
+    const same = (column) => new Set(rows.map((i) => column[i])).size === 1;
+    const line = h("tr", { class: CHANGE_SIGNS[cells[0][first]] ? `wb-doc-${cells[0][first]}` : "" }, cells.map((column, at) => h("td", at ? {} : {
+      class: "wb-doc-row", "data-fold": first, tabindex: "-1", "aria-expanded": "false" },
+    at ? null : h("span", { class: "wb-doc-times" }, `▸ ${number(rows.length)} × `), parted(same(column) ? column[first] : column[first].replace(/\d+/g, "*")))));
+    line.addEventListener("click", () => act(line.querySelector(".wb-doc-row")));
+    return line;
   }
 
   // The first cell of a row is what keys reach; the whole row can be clicked.
@@ -80,6 +105,7 @@ function documentTableRender({ model, el }) {
     const wanted = model.get("node");
     if (wanted === (paths[opened] ?? "")) return;
     opened = wanted ? paths.findIndex((path) => path === wanted || path.startsWith(`${wanted}.`) || path.startsWith(`${wanted}[`)) : -1;
+    if (opened >= 0) unfolded.add(patterns[opened]);
     draw();
   });
   const root = h("div", { class: "wb-view wb-doc", role: "group", "aria-label": facts.title },

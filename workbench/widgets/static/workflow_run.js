@@ -1,5 +1,5 @@
 // A recorded run: where it stands, forward and back, on to the next stop, and the values of the moment.
-import { h, number, OWN_KEYS, plural, tell } from "./dom.js";
+import { h, number, OWN_KEYS, plural, shorten, tell } from "./dom.js";
 import { wraps } from "./workflow_rows.js";
 
 export function runBar({ model, facts, columns, life, moved }) {
@@ -42,9 +42,10 @@ export function runBar({ model, facts, columns, life, moved }) {
     slider.setAttribute("aria-valuetext", sentence());
     back.disabled = start.disabled = at() === 0;
     next.disabled = on.disabled = at() === last() && !facts.live;
-    const there = stops().has(model.get("node") || nodeOf(at())?.path);
+    const wanted = model.get("node") || nodeOf(at())?.path;
+    const there = stops().has(wanted);
     stop.setAttribute("aria-pressed", String(there));
-    stop.textContent = there ? "Do not stop here" : "Stop here";
+    stop.textContent = shorten(`${there ? "Do not stop" : "Stop"} at ${facts.nodes.find((node) => node.path === wanted)?.title || "this step"}`, 44);
   }
   function sentence() {
     if (!facts.moments) return "The run has not begun.";
