@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from workbench.analysis.markup import plural
 from workbench.metadata.analyses.tables import contract_text
 from workbench.metadata.context import WORKFLOW, AnyStep, Context
 from workbench.metadata.diagnostic import Path
@@ -86,7 +87,7 @@ class Nodes:
 
     def _document(self) -> None:
         workflow = self.workflow
-        note = f"{_count(len(workflow.components), 'component')}, {_count(len(workflow.state), 'state cell')}"
+        note = f"{plural(len(workflow.components), 'component')}, {plural(len(workflow.state), 'state cell')}"
         root = self._put(-1, "workflow", "workflow", note, WORKFLOW)
         if workflow.inputs:
             inputs = self._put(root, "inputs", "inputs", _some(list(workflow.inputs)), (*WORKFLOW, "inputs"))
@@ -109,7 +110,7 @@ class Nodes:
 
     def _loop(self, step: LoopStep, path: Path, parent: int) -> None:
         ends = "; stops at end of text" if step.termination == "generation_eos" else ""
-        loop = self._put(parent, "loop", "loop", f"carries {_count(len(step.carried), 'cell')}{ends}", path)
+        loop = self._put(parent, "loop", "loop", f"carries {plural(len(step.carried), 'cell')}{ends}", path)
         self.drafts[loop].reads = list(self._starts(step, path))
         if step.setup:
             setup = self._put(loop, "setup", "setup", "once, before the first round", (*path, "setup"))
@@ -140,7 +141,7 @@ class Nodes:
             draft.writes = [("iteration", step.iteration.value, (*path, "iteration", "value"))]
 
     def _branch(self, step: BranchStep, path: Path, parent: int) -> None:
-        note = _count(len(step.cases), "case") + (" and a default" if step.default is not None else "")
+        note = plural(len(step.cases), "case") + (" and a default" if step.default is not None else "")
         branch = self._put(parent, "branch", f"branch on {step.predicate}", note, path)
         self.drafts[branch].reads = [("predicate", step.predicate, (*path, "predicate"))]
         for case, inner in step.cases.items():
@@ -158,7 +159,7 @@ class Nodes:
     def _case(self, step: AnyStep, path: Path, branch: int, title: str) -> None:
         """A case holds one step; a sequence is opened, since that is what a case with several is written as."""
         if isinstance(step, SequenceStep):
-            case = self._put(branch, "case", title, _count(len(step.steps), "step"), path)
+            case = self._put(branch, "case", title, plural(len(step.steps), "step"), path)
             self._steps(step.steps, (*path, "steps"), case)
             return
         case = self._put(branch, "case", title, "1 step", path)
@@ -166,7 +167,7 @@ class Nodes:
         self._add[type(step)](step, path, case)
 
     def _sequence(self, step: SequenceStep, path: Path, parent: int) -> None:
-        sequence = self._put(parent, "sequence", "sequence", _count(len(step.steps), "step"), path)
+        sequence = self._put(parent, "sequence", "sequence", plural(len(step.steps), "step"), path)
         self._steps(step.steps, (*path, "steps"), sequence)
 
     def _emit(self, step: EmitStep, path: Path, parent: int) -> None:
@@ -191,10 +192,6 @@ class Nodes:
             return PortRow(row[0], row[1], "" if maker >= 0 else "nothing defines it", -1)
         made = maker if maker >= 0 else self.at(value.step)
         return PortRow(row[0], row[1], contract_text(value.contract), made)
-
-
-def _count(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _some(names: list[str]) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.markup import plural
 from workbench.errors import Diagnostic
 from workbench.metadata.analyses.tables import Table
 from workbench.metadata.diagnostic import Path, show_path
@@ -31,7 +32,7 @@ class WorkflowMap(Table):
 
     @cached_property
     def _by_path(self) -> dict[Path, int]:
-        return {node.path: node.index for node in reversed(self.nodes)}
+        return {node.path: node.index for node in self.nodes}  # of a case and its one step, the step
 
     def at(self, path: Path) -> FlowNode:
         """The node of the longest part of a path that has one; the workflow itself where none has."""
@@ -86,7 +87,8 @@ class WorkflowMap(Table):
     def __repr__(self) -> str:
         errors = sum(pin.diagnostic.severity == "error" for pin in self.pins)
         steps = sum(node.kind in ("invoke", "loop", "branch", "emit", "sequence") for node in self.nodes)
-        return f"WorkflowMap({steps} steps, {len(self.lanes)} lanes of state, {errors} errors)"
+        counts = ((steps, "step"), (len(self.lanes), "lane"), (errors, "error"))
+        return f"WorkflowMap({', '.join(plural(count, word) for count, word in counts)})"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         from workbench.viz.workflow import to_svg
