@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from tests.unit.metadata.fixtures import base
 from workbench.interpret import WorkflowRun, WorkflowStepper, stepper
@@ -37,6 +38,26 @@ def policy(feeds: Any) -> dict[str, Any]:
 
 def document() -> dict[str, Any]:
     return base("dec")
+
+
+def graph() -> ir.Model:
+    """Something to look at behind ``lm``."""
+    return ir.from_onnx_text(
+        '<ir_version: 10, opset_import: ["" : 21]> lm (int64[b, s] ids) => (float[b, s] scores) '
+        "{ x = Cast<to = 1>(ids) scores = Relu(x) }"
+    )
+
+
+def broken() -> dict[str, Any]:
+    """The document with a fault at a step, at what a loop carries, in a state cell and in the manifest."""
+    found = document()
+    flow = found["pipeline"]["workflow"]
+    (loop,) = flow["steps"]
+    loop["steps"][0]["inputs"]["mask"] = "maskk"
+    loop["carried"][2]["next"] = "nowhere"
+    flow["state"]["k0"]["contract"]["rank"] = 5
+    flow["manifest"]["capabilities"].remove("linear_effects")
+    return found
 
 
 def inputs() -> dict[str, Any]:

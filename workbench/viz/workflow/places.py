@@ -51,10 +51,10 @@ def places(shown: WorkflowMap) -> Places:
     nodes = shown.nodes[:MOST_ROWS]
     upright = len(shown.lanes) > FEW_LANES
     longest = max((text_width(lane.name[:_LONGEST_NAME], 11) for lane in shown.lanes), default=0)
-    head = max(
-        MARGIN + (70 if shown.lanes else 44), MARGIN + longest + 8 if upright else MARGIN + 70 * bool(shown.lanes)
-    )
-    rows, frames, y = {}, {}, head
+    head = MARGIN + max(70 if shown.lanes else 44, longest + 8 if upright else 0)
+    rows: dict[int, Box] = {}
+    frames: dict[int, Box] = {}
+    y = head
     begun: list[tuple[FlowNode, int]] = []
     for index, node in enumerate(nodes):
         if node.is_frame:

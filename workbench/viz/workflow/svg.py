@@ -1,6 +1,6 @@
 """A workflow as SVG: nested steps on the left, beside them a line for each group or cell of state, faults in place.
 
-A step and what it does to state stand on one line. Shapes say what is done, signs say what a step is: colours only help.
+A step and what it does to state stand on one line. Shapes say what is done, signs what a step is: colours only help.
 """
 
 from __future__ import annotations

@@ -81,17 +81,18 @@ function documentTableRender({ model, el }) {
     const same = (column) => new Set(rows.map((i) => column[i])).size === 1;
     const line = h("tr", { class: CHANGE_SIGNS[cells[0][first]] ? `wb-doc-${cells[0][first]}` : "" }, cells.map((column, at) => h("td", at ? {} : {
       class: "wb-doc-row", "data-fold": first, tabindex: "-1", "aria-expanded": "false" },
-    at ? null : h("span", { class: "wb-doc-times" }, `▸ ${number(rows.length)} × `), parted(same(column) ? column[first] : column[first].replace(/\d+/g, "*")))));
+    at ? null : h("span", { class: "wb-doc-times" }, `▸ ${number(rows.length)} × `), at ? null : signOf(first), parted(same(column) ? column[first] : column[first].replace(/\d+/g, "*")))));
     line.addEventListener("click", () => act(line.querySelector(".wb-doc-row")));
     return line;
   }
 
+  const signOf = (i) => (CHANGE_SIGNS[cells[0][i]] ? h("span", { class: "wb-doc-sign", "aria-hidden": "true" }, CHANGE_SIGNS[cells[0][i]]) : null);
+
   // The first cell of a row is what keys reach; the whole row can be clicked.
   function rowOf(i) {
-    const sign = CHANGE_SIGNS[cells[0][i]];
-    const line = h("tr", { class: sign ? `wb-doc-${cells[0][i]}` : "", "aria-selected": String(opened === i) }, cells.map((column, at) => h("td", at ? {} : {
+    const line = h("tr", { class: CHANGE_SIGNS[cells[0][i]] ? `wb-doc-${cells[0][i]}` : "", "aria-selected": String(opened === i) }, cells.map((column, at) => h("td", at ? {} : {
       class: "wb-doc-row", "data-row": i, tabindex: "-1", "aria-expanded": told.length ? String(opened === i) : undefined },
-    at === 0 && sign ? h("span", { class: "wb-doc-sign", "aria-hidden": "true" }, sign) : null, parted(column[i]))));
+    at ? null : signOf(i), parted(column[i]))));
     line.addEventListener("click", () => act(line.querySelector(".wb-doc-row")));
     if (opened !== i) return [line];
     const lines = told.get(i).split("\x1f").filter(Boolean);
@@ -109,7 +110,7 @@ function documentTableRender({ model, el }) {
     draw();
   });
   const root = h("div", { class: "wb-view wb-doc", role: "group", "aria-label": facts.title },
-    h("div", { class: "wb-bar" }, find, select), said, h("div", { class: "wb-scroll wb-doc-scroll", tabindex: "0", role: "region", "aria-label": `${facts.label}, rows` }, table), more);
+    h("div", { class: "wb-bar" }, find, select), said, h("div", { class: "wb-scroll wb-doc-scroll", tabindex: "0", role: "group", "aria-label": `${facts.label}, rows` }, table), more);
   draw();
   el.append(root);
   return () => { life.close(); root.remove(); };

@@ -17,7 +17,7 @@ function workflowRender({ model, el }) {
   life.on("_facts", take);
   const said = status();
   const grid = h("div", { role: "treegrid", class: "wb-flow-grid", "aria-label": "Steps of the workflow and the state they use" });
-  const aside = h("div", { class: "wb-flow-details", role: "region", "aria-label": "Details", tabindex: "-1" });
+  const aside = h("div", { class: "wb-flow-details", role: "group", "aria-label": "Details of what is chosen", tabindex: "-1" });
   const below = h("div", { class: "wb-flow-below" });
   const byPath = new Map(facts.nodes.map((node) => [node.path, node]).reverse());
   let lane = -1;
@@ -32,7 +32,7 @@ function workflowRender({ model, el }) {
     get now() { return run.node(); },
     choose(path) { lane = -1; unfoldTo(byPath.get(path)); tell(model, "node", path); focusRow(byPath.get(path)?.index ?? 0); },
     chooseLane(index) { lane = index; tell(model, "node", ""); drawDetails(); aside.focus(); },
-    openGraph(component) { model.send({ do: "graph", component }); said.textContent = `Opening ${component} below ...`; },
+    openGraph(component) { model.send({ do: "graph", component }); said.textContent = `The graph of ${component} opens below.`; },
     valueStop: (name) => run.valueStop(name),
   };
   const run = runBar({ model, facts, columns, life, moved: (index) => moved(index) });

@@ -109,18 +109,20 @@ export function aliasTable(context, table) {
     const roles = [...new Set(at.map((i) => columns.alias_role.get(i)))];
     const layers = new Map();
     for (const i of at) layers.set(columns.alias_layer[i], [...(layers.get(columns.alias_layer[i]) || []), i]);
+    const contracts = new Set(at.map((i) => columns.alias_contract.get(i))).size;
     const head = h("tr", {}, h("th", { scope: "col", class: "wb-number" }, "layer"), roles.map((role) => h("th", { scope: "col" }, role || "state")));
     const rows = [...layers].map(([layer, found]) => h("tr", {}, h("th", { scope: "row", class: "wb-number" }, layer < 0 ? "none" : number(layer)),
-      roles.map((role) => h("td", {}, found.filter((i) => columns.alias_role.get(i) === role).map((i) => aliasCell(columns, i))))));
+      roles.map((role) => h("td", {}, found.filter((i) => columns.alias_role.get(i) === role).map((i) => aliasCell(columns, i, contracts > 1))))));
     place.replaceChildren(h("table", {}, h("thead", {}, head), h("tbody", {}, rows)));
   });
   return more;
 }
 
-function aliasCell(columns, i) {
+// Where all contracts are one, the summary names it.
+function aliasCell(columns, i, differ) {
   const [past, present] = [columns.alias_past.get(i), columns.alias_present.get(i)];
   const borrowed = columns.alias_access.get(i) === "read_only";
   return h("div", { title: columns.alias_contract.get(i) }, h("strong", {}, wraps(columns.alias_cell.get(i))),
     h("div", { class: "wb-code" }, wraps(past), present ? [" → ", ...wraps(present)] : "", borrowed ? " (only read)" : ""),
-    h("div", { class: "wb-quiet" }, columns.alias_contract.get(i)));
+    differ ? h("div", { class: "wb-quiet" }, columns.alias_contract.get(i)) : null);
 }
