@@ -53,11 +53,16 @@ def node_of(shown: WorkflowMap, place: Path, kind: str) -> int:
 
 def _moment(shown: WorkflowMap, record: TraceStep) -> Moment:
     node = node_of(shown, record.place, record.kind)
-    title = record.title if record.title != shown.nodes[node].title else ""
-    rounds = f"round {'.'.join(map(str, record.iteration))}" if record.iteration else ""
-    note = ", ".join(word for word in (title, rounds) if word)
+    note = _note(record, shown.nodes[node].title)
     faults = tuple(map(str, record.diagnostics))
     return Moment(node, record.path, note, _values(record.reads), _values(record.writes), faults)
+
+
+def _note(record: TraceStep, title: str) -> str:
+    """What the record says beyond the title of its node, and the round of the loops around it."""
+    said = "" if record.kind == "carry" else record.title.removeprefix(title).removeprefix("loop").lstrip(": ")
+    rounds = f"round {'.'.join(map(str, record.iteration))}" if record.iteration and "round" not in said else ""
+    return ", ".join(word for word in (said, rounds) if word)
 
 
 def _values(side: Iterable[Any]) -> tuple[SeenValue, ...]:
