@@ -1,7 +1,7 @@
 """The workflow view of a 100-layer decoder in Chromium: from its document to the first paint, folded and unfolded.
 
-``python -m benchmarks.workflow_view``. The kernel's part is reading, checking and mapping the document; the browser's is
-taken in the page, with a layout forced at its end so that nothing is left to be done.
+``python -m benchmarks.workflow_view``. The kernel's part is reading, checking and mapping the document; the browser's
+is taken in the page, with a layout forced at its end so that nothing is left to be done.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         **options: Any,
     ) -> None:
         shown = source if isinstance(source, WorkflowMap) else workflow_map(source, dialect=dialect)
-        self._models = _models(source if models is None else models, models is not None)
+        self._models = _models(source, models)
         self._run = _checked(run)
         options.setdefault("moment", max(getattr(run, "position", 0), 0))
         self.view = FlowView(
@@ -62,7 +62,13 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         """Components whose graph can be opened."""
         if isinstance(self._models, Path):
             return [name for name, file in shown.artifacts.items() if (self._models / file).is_file()]
-        return [name for name, file in shown.artifacts.items() if name in self._models or file in self._models]
+        return [name for name, file in shown.artifacts.items() if self._key(name, file) is not None]
+
+    def _key(self, component: str, file: str) -> str | None:
+        """What the graph of a component goes by: its name, its file, or the name that its file or folder was given."""
+        folder, _, name = file.rpartition("/")
+        names = (component, file, name.partition(".")[0] if not folder else folder)
+        return next((key for key in names if key in self._models), None)
 
     def show_graph(self, component: str) -> Any:
         """Open the graph of an ONNX component below, and return its view; a ``GraphDiffView`` of it with itself.
@@ -87,7 +93,7 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         file = self.result.artifacts[component]
         if isinstance(self._models, Path):
             return self._models / file
-        return self._models[component if component in self._models else file]
+        return self._models[self._key(component, file)]
 
     # --- from the browser -----------------------------------------------------------------------------------------
     def _asked(self, message: Mapping[str, Any]) -> None:
@@ -141,16 +147,17 @@ def _checked(run: Any) -> Any:
     return run
 
 
-def _models(given: Any, meant: bool) -> Mapping[str, Any] | Path:
-    if isinstance(given, Mapping) and meant:
-        return given
-    if isinstance(given, str | os.PathLike) and (meant or _is_folder(given)):
+def _models(source: Any, given: Any) -> Mapping[str, Any] | Path:
+    """Where graphs come from: what was given and what ``describe`` made; else the folder, if the source is one."""
+    own = getattr(source, "artifacts", None)
+    made = own if isinstance(own, Mapping) and not isinstance(source, WorkflowMap) else {}
+    if isinstance(given, Mapping):
+        return {**made, **given}
+    if isinstance(given, str | os.PathLike):
         return Path(given)
-    if not meant and isinstance(getattr(given, "artifacts", None), Mapping):
-        return dict(given.artifacts)  # what describe() made
-    if meant:
+    if given is not None:
         raise wrong_type("models", given, "graphs by component, or the folder of a package")
-    return {}
+    return Path(source) if isinstance(source, str | os.PathLike) and _is_folder(source) else made
 
 
 def _is_folder(given: Any) -> bool:

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.metadata.analyses.opening import Source
 from workbench.metadata.context import WORKFLOW, Context
 from workbench.metadata.diagnostic import Diagnostics
 from workbench.metadata.dialects import reader_of
@@ -19,7 +18,7 @@ from workbench.metadata.reading import load
 from workbench.metadata.validation import check
 
 
-def workflow_map(source: Source | Any, *, dialect: str = "pr828") -> WorkflowMap:
+def workflow_map(source: Any, *, dialect: str = "pr828") -> WorkflowMap:
     """The steps, the state and the faults of a document, placed for a picture.
 
     A document that is wrong is mapped as far as it can be read: one that does not parse is a lone node with all that is
@@ -28,9 +27,16 @@ def workflow_map(source: Source | Any, *, dialect: str = "pr828") -> WorkflowMap
     Args:
         source: a path of a file or of a package's folder, the text itself, a mapping, or what ``describe`` returns.
         dialect: what the document is written in.
+
+    Raises:
+        ArgumentError: a source of another type.
+        UnknownNameError: no such dialect.
     """
-    source = source.data if isinstance(getattr(source, "data", None), Mapping) else source
-    context = source if isinstance(source, Context) else Context(reader_of(dialect)(load(source)))
+    if isinstance(source, Context):
+        context = source
+    else:
+        data = getattr(source, "data", None)
+        context = Context(reader_of(dialect)(load(data if isinstance(data, Mapping) else source)))
     found = check(context)
     if context.workflow is None:
         return _without_workflow(context, found)

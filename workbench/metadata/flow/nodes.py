@@ -13,7 +13,7 @@ from workbench.metadata.diagnostic import Path
 from workbench.metadata.document.ports import AdapterImplementation, Component, OnnxImplementation
 from workbench.metadata.document.steps import BranchStep, EmitStep, InvokeStep, LoopStep, SequenceStep
 from workbench.metadata.document.workflow import Workflow
-from workbench.metadata.flow.records import FlowNode, NodeKind, PortRow
+from workbench.metadata.flow.records import FlowNode, NodeKind, PortRow, runs
 from workbench.metadata.references import joins
 from workbench.metadata.scope import Value
 from workbench.metadata.wording import cut
@@ -118,7 +118,8 @@ class Nodes:
         self._while(step, path, loop)
         self._steps(step.steps, (*path, "steps"), loop)
         if step.carried:
-            note = _some([entry.cell for entry in step.carried])
+            cells = runs(PortRow(entry.cell, "") for entry in step.carried)
+            note = _some([run.port if len(run.rows) == 1 else f"{run.port} ×{len(run.rows)}" for run in cells])
             carry = self._put(loop, "carry", "next round", note, (*path, "carried"))
             self.drafts[carry].reads = [
                 (entry.cell, entry.next, (*path, "carried", i, "next")) for i, entry in enumerate(step.carried)

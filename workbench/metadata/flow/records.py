@@ -16,7 +16,7 @@ NodeKind = Literal[
 FRAMES = frozenset({"workflow", "loop", "setup", "branch", "case", "sequence"})
 """Kinds that have others inside them."""
 _DIGITS = re.compile(r"\d+")
-_FEW = 3  # this many alike are still shown one by one
+_FEW = 2  # this many alike are still shown one by one
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tests.unit.metadata.runs import broken, document, forgetful, graph, recorde
 from tests.unit.metadata.test_flow import EVIL, hostile
 from workbench.errors import ArgumentError, ModelFileError, UnknownNameError
 from workbench.metadata import cache_dependencies, diff, state_lifetimes, value_table, workflow_map
-from workbench.widgets import DocumentTable, GraphDiffView, Report, WorkflowView, link
+from workbench.widgets import DocumentTable, GraphDiffView, Report, WorkflowView, link, workflow_report
 from workbench.widgets.flow_view import MOST_ROWS, FlowView, folded_at_first, keys
 
 
@@ -62,7 +62,7 @@ def test_long_workflows_open_folded() -> None:
 # --- graphs behind steps ----------------------------------------------------------------------------------------
 def test_a_component_opens_its_graph(tmp_path: Path) -> None:
     ir.save(graph(), tmp_path / "lm.onnx")
-    for models in ({"lm": graph()}, {"lm.onnx": graph()}, tmp_path):
+    for models in ({"lm": graph()}, {"lm.onnx": graph()}, tmp_path, str(tmp_path)):
         view = WorkflowView(document(), models=models)
         assert view.view._facts["opens"] == ["lm"] and view.show_graph("lm").result.labels == ("lm", "lm")
         assert isinstance(view.graph.children[0], GraphDiffView)
@@ -73,6 +73,17 @@ def test_the_folder_of_a_package_is_its_own(tmp_path: Path) -> None:
     (tmp_path / "inference_metadata.json").write_text(json.dumps(document()), encoding="utf-8")
     ir.save(graph(), tmp_path / "lm.onnx")
     assert WorkflowView(tmp_path).view._facts["opens"] == ["lm"]
+
+
+def test_what_describe_makes_is_shown_with_the_graphs_of_its_package() -> None:
+    from tests.cases import CASES
+    from workbench import build
+    from workbench.describe import describe
+
+    package = build(dict(CASES["gqa"].hf), execution_provider="cpu", load_weights=False)
+    view = WorkflowView(describe(package), models=package)
+    assert view.view._facts["opens"] == ["decoder"] and not view.result.pins
+    assert any("GroupQueryAttention" in info.op for info in view.show_graph("decoder").result.b)
 
 
 def test_a_graph_that_is_not_there_is_said() -> None:
@@ -179,6 +190,15 @@ def test_static_faces() -> None:
     data = view._repr_mimebundle_()
     assert data["text/plain"] == view.result.to_text() and data["image/svg+xml"] == view.result.to_svg()
     assert view.view.state()["_facts"]["opens"] == [] and repr(view) == repr(view.result)
+
+
+def test_a_page_of_a_document(tmp_path: Path) -> None:
+    whole = workflow_report(document(), run=recorded(), title="Decoder")
+    assert [heading for heading, _ in whole.parts] == [
+        "Steps", "Values", "State", "What a cached result depends on", "Capabilities",
+    ]  # fmt: skip
+    assert whole.save_html(tmp_path / "page.html").stat().st_size < 400_000
+    assert [heading for heading, _ in workflow_report("x: [").parts] == ["Steps"]
 
 
 def test_a_page_keeps_all_of_them(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.make_workflow_pictures import FOLDER, pictures
 from tests.unit.metadata.fixtures import base, of_kind
 from tests.unit.metadata.layers import decoder
 from tests.unit.metadata.runs import broken, forgetful, recorded, stepped
@@ -70,6 +71,11 @@ def test_the_picture(name: str) -> None:
 def test_whatever_is_valid_is_drawn(fixture: Any) -> None:
     found = workflow_map(fixture.path)
     assert ElementTree.fromstring(to_svg(found)) is not None and len(places(found).rows) == len(found.nodes)
+
+
+def test_the_pages_of_the_docs_have_these_pictures() -> None:
+    for name, text in pictures().items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, "python -m tests.make_workflow_pictures"
 
 
 # --- moments of a run -------------------------------------------------------------------------------------------
