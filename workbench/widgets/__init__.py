@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.widgets.stepper import PipelineStepper
     from workbench.widgets.view import View
     from workbench.widgets.workflow import WorkflowView
-    from workbench.widgets.workflow_report import workflow_report
+    from workbench.widgets.workflow_page import workflow_report
 
 __all__ = [
     "CapabilityMatrix",
@@ -58,7 +58,7 @@ _MODULES = {
     "View": "view",
     "WorkflowView": "workflow",
     "link": "linked",
-    "workflow_report": "workflow_report",
+    "workflow_report": "workflow_page",
 }
 
 
