@@ -8,7 +8,10 @@ from functools import cached_property
 from workbench.metadata.context import Context
 from workbench.metadata.document.ports import Component
 from workbench.metadata.document.state import IndexedScatter, PortAlias, StateGroup
-from workbench.metadata.document.workflow import RuntimeRole, Workflow, WorkflowInput
+from workbench.metadata.document.workflow import ApplicationSource, RuntimeRole, Workflow, WorkflowInput
+
+SUPPLIED = ("attention_mask", "position_ids")
+"""Roles of ports that the runtime feeds from the tokens."""
 
 
 class Facts:
@@ -43,6 +46,18 @@ class Facts:
         for group in self.groups.values():
             if isinstance(group.update, IndexedScatter) and component in group.ports:
                 yield group.update
+
+    @cached_property
+    def supplied(self) -> frozenset[str]:
+        """Inputs of the application that a mask or position port reads: the runtime can make them from the tokens."""
+        found = set()
+        for name, calls in self.context.invokes.items():
+            roles = self.workflow.components[name].ports.roles
+            for placed in calls:
+                ports = getattr(placed.step, "inputs", {})
+                found |= {value for port, value in ports.items() if roles.get(port) in SUPPLIED}
+        inputs = self.workflow.inputs
+        return frozenset(n for n in found if n in inputs and isinstance(inputs[n].source, ApplicationSource))
 
     @cached_property
     def carried_into(self) -> dict[str, str]:
