@@ -133,7 +133,8 @@ class Feeding:
             raise Violation("run.input", f"The default of {q(name)} has no shape.", "Give the input, or a shape.", name)
         found = [self._size(name, contract, axis, dim) for axis, dim in enumerate(contract.shape or ())]
         free = [axis for axis, size in enumerate(found) if size is None]
-        rest = int(np.prod([size for axis, size in enumerate(found) if size is not None and axis]))
+        each = contract.request_axis == 0  # a list of elements is then that of one request
+        rest = int(np.prod([size for axis, size in enumerate(found) if size is not None and not (each and axis == 0)]))
         for axis in free:
             one = self._started(name, axis) == "bounded" and elements is None
             if one or (elements is not None and free == [axis] and rest):

@@ -37,8 +37,8 @@ class TraceStep:
 
     ``path`` names the step (``pipeline.workflow.steps.nodes[0].body.nodes[1]``; ``pipeline.workflow.inputs`` for the
     first record), ``place`` is where it stands in the document, ``iteration`` the rounds of the loops around it, the
-    outermost first. ``reads`` and ``writes`` are in the order of the document. ``scope`` and ``scope_iteration`` say
-    where what it writes can be seen.
+    outermost first. ``reads`` and ``writes`` are in the order of the document. ``scope`` is the list of steps, or the
+    case, that sees what it writes: in this round, and in what is inside of it.
     """
 
     index: int
@@ -53,7 +53,6 @@ class TraceStep:
     seconds: float = 0.0
     component: str = ""
     scope: Path = ()
-    scope_iteration: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         rounds = f" round {'.'.join(map(str, self.iteration))}" if self.iteration else ""
