@@ -13,6 +13,7 @@ from workbench.describe.steps import given
 from workbench.describe.subject import Subject
 from workbench.metadata.document.model import Attention, ModelFacts
 from workbench.metadata.document.package import PackageFacts, SpecialToken, Tokenizer, TokenizerArtifact
+from workbench.package.generation import generation_words, special_tokens
 
 TOKENIZER = "tokenizer.json"
 
@@ -53,7 +54,7 @@ def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
         vocab_size=subject.config.vocab_size,
         byte_level=True if "ByteLevel" in json.dumps(words.get("decoder")) else None,
         artifacts=(TokenizerArtifact(location=TOKENIZER),),
-        special_tokens=dict(_special(subject.config, texts)),
+        special_tokens=dict(_special(subject, texts)),
     ))))  # fmt: skip
 
 
@@ -70,14 +71,18 @@ def _vocabulary(words: Mapping[str, Any]) -> Mapping[str, int]:
     return found if isinstance(found, dict) else {}
 
 
-def _special(config: ModelConfig, texts: Mapping[Any, Any]) -> Iterator[tuple[str, SpecialToken]]:
+def _special(subject: Subject, texts: Mapping[Any, Any]) -> Iterator[tuple[str, SpecialToken]]:
     """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
-    ends = config.eos_token_id if isinstance(config.eos_token_id, tuple) else (config.eos_token_id,)
-    names = [("pad", config.pad_token_id), ("bos", config.bos_token_id)]
-    names += [("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1)]
-    for name, number in names:
-        if number is not None and 0 <= number < config.vocab_size:
-            yield name, SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>"))
+    assert subject.config is not None
+    found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
+    for name in ("pad", "bos", "eos"):
+        held = found.get(f"{name}_token_id")
+        numbers = held if isinstance(held, list) else [held] if held is not None else []
+        for place, number in enumerate(numbers, 1):
+            yield (
+                name if place == 1 else f"{name}_{place}",
+                SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>")),
+            )
 
 
 __all__ = ["add_model", "add_tokenizer"]
