@@ -167,7 +167,7 @@ def _sampling(facts: Facts, feeding: Feeding) -> Sampling:
     """What the document's generation defaults say, and what inputs with a sampling role say over it."""
     generation = facts.context.document.generation
     said = generation.defaults.model_dump(exclude_none=True) if generation and generation.defaults else {}
-    words = {word: said[word] for word in ("temperature", "top_k", "top_p") if word in said}
+    words: dict[str, Any] = {word: said[word] for word in ("temperature", "top_k", "top_p") if word in said}
     sampled = bool(said.get("do_sample", False))
     for role, word in _SAMPLING.items():
         for name in facts.inputs_of_role(role):

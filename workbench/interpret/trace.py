@@ -65,7 +65,7 @@ class TraceStep:
         return any(found.severity == "error" for found in self.diagnostics)
 
 
-class Trace(tuple[TraceStep, ...], Table):  # type: ignore[misc]
+class Trace(tuple[TraceStep, ...], Table):
     """All records of a run, in order."""
 
     COLUMNS = ("index", "path", "iteration", "kind", "title", "direction", "port", "value", "elements", "note")

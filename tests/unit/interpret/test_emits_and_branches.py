@@ -209,7 +209,7 @@ def test_an_adapter_is_refused_plainly_and_runs_as_a_function() -> None:
     assert run.outputs["last"].tolist() == [[2, 4, 6], [8, 10, 12]]
 
 
-# --- what is refused before anything runs ---------------------------------------------------------------------------------
+# --- what is refused before anything runs ----------------------------------------------------------------------------
 def test_a_document_that_breaks_a_rule_is_not_run() -> None:
     with pytest.raises(ModelFileError, match=r"breaks a rule, so it is not run: error N224 .*'nothing' is emitted"):
         interpret(emitting(emit("nothing", "last")), ROWS)
