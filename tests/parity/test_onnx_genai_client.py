@@ -38,10 +38,8 @@ FAMILIES: dict[str, tuple[int, dict[str, Any]]] = {
     "llama": (1, {}), "mistral": (9, {}), "gemma2": (4, UNTIED), "gemma3_text": (6, UNTIED), "qwen3": (10, UNTIED),
     "gpt2": (6, UNTIED), "bloom": (7, UNTIED),
 }  # fmt: skip
-SLIDING = {
-    "mistral": {"sliding_attention"},
-    **dict.fromkeys(("gemma2", "gemma3_text"), {"sliding_attention", "full_attention"}),
-}
+MIXED = {"sliding_attention", "full_attention"}
+SLIDING = {"mistral": {"sliding_attention"}, **dict.fromkeys(("gemma2", "gemma3_text", "qwen3"), MIXED)}
 
 
 def engine_tokens(folder: Path, row: list[int], new: int = NEW) -> list[int]:
