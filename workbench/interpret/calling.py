@@ -77,10 +77,10 @@ class Caller:
         """
         self._feed(call)
         symbols: Symbols = {}
-        contracts = self._input_contracts(call)
+        contracts, state = self._input_contracts(call), self.facts.state_ports(call.name)
         for port, fed in call.fed.items():
-            contract = contracts.get(port)
-            check(fed.array, contract, f"{call.name}.{port}", fed.value, symbols, (), self.requests)
+            own = None if port in state else symbols
+            check(fed.array, contracts.get(port), f"{call.name}.{port}", fed.value, own, (), self.requests)
         call.given = self._compute(call)
         return self._promised(call, symbols if call.artifact is not None else {})
 
@@ -235,9 +235,11 @@ class Caller:
                 call.step.outputs[missing[0]],
             )
         made: dict[str, Held] = {}
+        state = self.facts.state_ports(call.name)
         for port, value in call.step.outputs.items():
             array, contract = call.given[port], call.component.ports.outputs.get(port)
-            check(array, contract, f"{call.name}.{port}", value, symbols, (), self.requests)
+            own = None if port in state else symbols
+            check(array, contract, f"{call.name}.{port}", value, own, (), self.requests)
             self._finite(call, port, value, array)
             made[value] = Held(array, contract, call.name, port)
         return made

@@ -56,7 +56,7 @@ class Feeding:
             contract = self.facts.workflow.inputs[name].contract
             axis = contract.request_axis
             if axis is not None and axis < array.ndim:
-                return int(array.shape[axis] // max(rows_of(contract, 1), 1))
+                return max(1, int(array.shape[axis]) // max(rows_of(contract, 1), 1))
         return 1
 
     def values(self) -> dict[str, tuple[Held, str]]:
@@ -136,9 +136,10 @@ class Feeding:
         each = contract.request_axis == 0  # a list of elements is then that of one request
         rest = int(np.prod([size for axis, size in enumerate(found) if size is not None and not (each and axis == 0)]))
         for axis in free:
-            one = self._started(name, axis) == "bounded" and elements is None
-            if one or (elements is not None and free == [axis] and rest):
-                found[axis] = 1 if elements is None else elements // rest
+            if elements is None and (free == [axis] or self._started(name, axis) == "bounded"):
+                found[axis] = 1  # one number fills one place
+            elif elements is not None and free == [axis] and rest:
+                found[axis] = elements // rest
         if None in found:
             dim = (contract.shape or ())[found.index(None)]
             raise Violation(

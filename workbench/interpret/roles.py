@@ -65,6 +65,23 @@ class Facts:
         return {one.next: one.cell for _, loop in self.context.loops for one in loop.carried}
 
     @cached_property
+    def conditions(self) -> frozenset[str]:
+        """What decides whether a loop goes on."""
+        return frozenset(loop.continue_when for _, loop in self.context.loops)
+
+    @cached_property
+    def published_tokens(self) -> frozenset[str]:
+        """Values that are emitted as tokens."""
+        outputs = self.workflow.outputs
+        emits = (step for _, step in self.context.emits)
+        return frozenset(s.value for s in emits if s.output in outputs and outputs[s.output].role == "tokens")
+
+    def state_ports(self, component: str) -> frozenset[str]:
+        """The ports of a component that the cells of a group go through."""
+        aliases = [a for group in self.groups.values() for a in group.ports.get(component, {}).values()]
+        return frozenset(p for alias in aliases for p in (alias.input, alias.output) if p is not None)
+
+    @cached_property
     def started_by(self) -> dict[str, tuple[str, ...]]:
         """The cells that each value starts."""
         found: dict[str, tuple[str, ...]] = {}

@@ -158,14 +158,15 @@ def test_an_input_that_does_not_fit_is_told_at_the_inputs(value: Any, text: str)
 def test_defaults_have_a_size_from_the_requests_and_from_symbols() -> None:
     document = emitting(
         emit("rows", "last"), a=literal("float32[batch, s, 2]", 0.5), b=literal("int64[batch, 3]", [7, 8, 9]),
-        c=literal("int64[2, k]", [1, 2, 3, 4, 5, 6]),
+        c=literal("int64[2, k]", [1, 2, 3, 4, 5, 6]), d=literal("int64[ends]", 7),
     )  # fmt: skip
     run = interpret(document, ROWS)
     made = {one.port: one.value for one in run.trace[0].writes}
     assert made["a"].shape == (2, 3, 2) and made["b"].array.tolist() == [[7, 8, 9]] * 2
     assert made["c"].array.tolist() == [[1, 2, 3], [4, 5, 6]]
-    lost = interpret(emitting(emit("rows", "last"), a=literal("float32[unknown]", 0.5)), ROWS)
-    assert "an axis 'unknown' whose size nothing given says" in lost.diagnostics[0].message
+    assert made["d"].array.tolist() == [7]  # one number fills one place
+    lost = interpret(emitting(emit("rows", "last"), a=literal("float32[high, wide]", 0.5)), ROWS)
+    assert "an axis 'high' whose size nothing given says" in lost.diagnostics[0].message
 
 
 def test_an_array_of_the_package_is_an_input(tmp_path: Path) -> None:
