@@ -174,12 +174,12 @@ def decoder_document(update: Any = None, cache: str = "float32[batch, p, 4]", **
     policy = binding({"logits": "float32[batch, s, 8]"}, {
         "token": "int64[batch, s]", "active": "bool[batch]", "done": "bool[batch]", "accepted_len": "int64[batch]",
     }, "onnx-genai.token-policy")  # fmt: skip
-    made = {"token": "tok", "active": "n.active", "done": "n.done", "accepted_len": "n.taken"}
+    made = {"token": "step.token", "active": "n.active", "done": "n.done", "accepted_len": "n.taken"}
     return workflow(
         [loop([
-            invoke("d", {"ids": "rows", "mask": "mask", "past": "kv"}, {"logits": "s.logits", "present": "n.kv"}),
-            invoke("policy", {"logits": "s.logits"}, made),
-            emit("tok", "tokens", "append", when="active"),
+            invoke("d", {"ids": "rows", "mask": "mask", "past": "kv"}, {"logits": "step.logits", "present": "n.kv"}),
+            invoke("policy", {"logits": "step.logits"}, made),
+            emit("step.token", "tokens", "append", when="active"),
         ], {"kv": "n.kv", "active": "n.active", "done": "n.done", "taken": "n.taken"}, "active",
             termination="generation_eos")],
         inputs={
