@@ -20,7 +20,8 @@ metadata show SOURCE [--dialect D] [--section NAME] [--package-root DIR] [--json
 metadata convert SOURCE --to D [--schema-version V] [--plain] [--strict] [-o FILE] [--json]
 metadata diff A B [--dialect D] [--json]
 metadata identity SOURCE [--dialect D] [--expect HASH] [--json]
-metadata run SOURCE [--prompt TEXT] [--input NAME=VALUE] [--max-new-tokens N] [--trace] [--json]
+metadata run SOURCE [--prompt TEXT] [--input NAME=VALUE] [--max-new-tokens N] [--greedy] [--temperature T]
+             [--top-k K] [--top-p P] [--min-p P] [--seed S] [--seconds S] [--max-rounds N] [--trace] [--json]
 
 SOURCE is a document (.yaml, .yml, .json) or the folder of a package. Exit status 0: yes; 1: no, or it cannot be read;
 2: wrong usage.
