@@ -13,6 +13,7 @@ from workbench.describe.steps import given
 from workbench.describe.subject import Subject
 from workbench.metadata.document.model import Attention, ModelFacts
 from workbench.metadata.document.package import PackageFacts, SpecialToken, Tokenizer, TokenizerArtifact
+from workbench.package.generation import generation_words, special_tokens
 
 TOKENIZER = "tokenizer.json"
 
@@ -30,13 +31,14 @@ def add_model(subject: Subject, builder: WorkflowBuilder, *, capacity: int | Non
 
 
 def _attention(config: ModelConfig) -> Attention:
+    """Heads alone. A window named here is one that the runtime keeps by dropping tokens from every layer's cache
+    (measured with onnx-genai 0.1.0.dev6); our graphs mask what lies before it and count from the first token on."""
     one_each = config.num_attention_heads == config.num_key_value_heads
     return Attention(**given(
         type="multi_head" if one_each else "grouped_query",
         num_attention_heads=config.num_attention_heads,
         num_kv_heads=config.num_key_value_heads,
         head_dim=config.head_dim,
-        sliding_window=config.sliding_window,
     ))  # fmt: skip
 
 
@@ -53,7 +55,7 @@ def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
         vocab_size=subject.config.vocab_size,
         byte_level=True if "ByteLevel" in json.dumps(words.get("decoder")) else None,
         artifacts=(TokenizerArtifact(location=TOKENIZER),),
-        special_tokens=dict(_special(subject.config, texts)),
+        special_tokens=dict(_special(subject, texts)),
     ))))  # fmt: skip
 
 
@@ -70,14 +72,18 @@ def _vocabulary(words: Mapping[str, Any]) -> Mapping[str, int]:
     return found if isinstance(found, dict) else {}
 
 
-def _special(config: ModelConfig, texts: Mapping[Any, Any]) -> Iterator[tuple[str, SpecialToken]]:
+def _special(subject: Subject, texts: Mapping[Any, Any]) -> Iterator[tuple[str, SpecialToken]]:
     """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
-    ends = config.eos_token_id if isinstance(config.eos_token_id, tuple) else (config.eos_token_id,)
-    names = [("pad", config.pad_token_id), ("bos", config.bos_token_id)]
-    names += [("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1)]
-    for name, number in names:
-        if number is not None and 0 <= number < config.vocab_size:
-            yield name, SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>"))
+    assert subject.config is not None
+    found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
+    for name in ("pad", "bos", "eos"):
+        held = found.get(f"{name}_token_id")
+        numbers = held if isinstance(held, list) else [held] if held is not None else []
+        for place, number in enumerate(numbers, 1):
+            yield (
+                name if place == 1 else f"{name}_{place}",
+                SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>")),
+            )
 
 
 __all__ = ["add_model", "add_tokenizer"]

@@ -13,15 +13,13 @@ from workbench.interpret.arrays import Array, is_floating, numpy_dtype
 from workbench.interpret.contracts import Symbols, check
 from workbench.interpret.decoding import DECODE, Decoding, positions
 from workbench.interpret.diagnostic import Violation
-from workbench.interpret.feeding import SUPPLIED
 from workbench.interpret.graphs import Graphs
 from workbench.interpret.policy import TOKEN_POLICY, Policy
-from workbench.interpret.roles import Facts, port_of, role_of
+from workbench.interpret.roles import SUPPLIED, Facts, port_of, role_of
 from workbench.interpret.scoped import Held, Scope
 from workbench.metadata.document.ports import AdapterImplementation, Component, OnnxImplementation
 from workbench.metadata.document.steps import InvokeStep
 from workbench.metadata.document.tensor import TensorContract
-from workbench.metadata.document.workflow import ApplicationSource
 from workbench.metadata.wording import few, q
 
 Executor = Callable[[Mapping[str, Array]], Mapping[str, Any]]
@@ -79,17 +77,17 @@ class Caller:
         """
         self._feed(call)
         symbols: Symbols = {}
-        contracts = self._input_contracts(call)
+        contracts, state = self._input_contracts(call), self.facts.state_ports(call.name)
         for port, fed in call.fed.items():
-            contract = contracts.get(port)
-            check(fed.array, contract, f"{call.name}.{port}", fed.value, symbols, (), self.requests)
+            own = None if port in state else symbols
+            check(fed.array, contracts.get(port), f"{call.name}.{port}", fed.value, own, (), self.requests)
         call.given = self._compute(call)
         return self._promised(call, symbols if call.artifact is not None else {})
 
     # --- what goes in ---------------------------------------------------------------------------------------
     def _feed(self, call: Call) -> None:
         ports, roles = call.step.inputs, call.component.ports.roles
-        supplied = {p for p, value in ports.items() if roles.get(p) in SUPPLIED and self._by_runtime(value)}
+        supplied = {p for p, value in ports.items() if roles.get(p) in SUPPLIED and value in self.facts.supplied}
         for port, value in ports.items():
             if port not in supplied:
                 held = call.scope.read(value)
@@ -98,11 +96,6 @@ class Caller:
         if supplied or unbound or self._decodes(call):
             self._supply(call, [*(p for p in ports if p in supplied), *unbound])
         call.fed = {port: call.fed[port] for port in [*ports, *(p for p in call.fed if p not in ports)]}
-
-    def _by_runtime(self, value: str) -> bool:
-        """Whether a value is the application's mask or positions: the runtime is the application here."""
-        entry = self.facts.workflow.inputs.get(value)
-        return entry is not None and isinstance(entry.source, ApplicationSource)
 
     def _takes(self, call: Call, port: str) -> bool:
         if call.component.infers_ports and call.artifact is not None:
@@ -170,13 +163,15 @@ class Caller:
         own = self._given_for(call, "position_ids") if first else None
         if own is not None:
             return own, "given"
-        contract = call.component.ports.inputs.get(port)
+        contract = self._input_contracts(call).get(port)
         return positions(step, contract.rank if contract is not None else 2), "counted from the tokens"
 
     def _put(self, call: Call, port: str, made: tuple[Array, str]) -> None:
-        contract = self._input_contracts(call).get(port)
+        contract, value = self._input_contracts(call).get(port), call.step.inputs.get(port, "")
         array = made[0].astype(numpy_dtype(contract.dtype)) if contract is not None else made[0]
-        call.fed[port] = Fed(call.step.inputs.get(port, ""), array, f"supplied by the runtime: {made[1]}")
+        call.fed[port] = Fed(value, array, f"supplied by the runtime: {made[1]}")
+        if value and call.scope.find(value) is None:  # what else reads it gets the same
+            call.scope.define(value, Held(array, contract))
 
     def _places(self, call: Call, decoding: Decoding) -> None:
         """Where a decoder writes into buffers of fixed size, where no step says so."""
@@ -240,9 +235,11 @@ class Caller:
                 call.step.outputs[missing[0]],
             )
         made: dict[str, Held] = {}
+        state = self.facts.state_ports(call.name)
         for port, value in call.step.outputs.items():
             array, contract = call.given[port], call.component.ports.outputs.get(port)
-            check(array, contract, f"{call.name}.{port}", value, symbols, (), self.requests)
+            own = None if port in state else symbols
+            check(array, contract, f"{call.name}.{port}", value, own, (), self.requests)
             self._finite(call, port, value, array)
             made[value] = Held(array, contract, call.name, port)
         return made

@@ -2,7 +2,8 @@
 
 A symbol is a free name: in two calls, or in two rounds, it may stand for two sizes. Within one call it stands for one,
 as the dimensions of a graph do: for all ports of an ONNX component; for a binding or an adapter among its inputs, and
-among its outputs (a token policy reads all positions and gives one, under the same symbol).
+among its outputs (a token policy reads all positions and gives one, under the same symbol). Ports of a state group are
+left out: documents write the past and the present of a cache with one symbol, and carrying looks at both.
 """
 
 from __future__ import annotations

@@ -15,16 +15,13 @@ from workbench.interpret.contracts import check, rows_of
 from workbench.interpret.diagnostic import Violation
 from workbench.interpret.roles import Facts, role_of
 from workbench.interpret.scoped import Held
-from workbench.metadata.document.state import IndexedScatter
+from workbench.metadata.document.state import Bounded, IndexedScatter
 from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.document.workflow import ApplicationSource, ArtifactSource, WorkflowInput
 from workbench.metadata.dtypes import same_dtype
 from workbench.metadata.files import look_for
 from workbench.metadata.wording import few, q
 from workbench.runtime.arrays import as_arrays
-
-SUPPLIED = ("attention_mask", "position_ids")
-"""Application values that the runtime makes itself, from the tokens."""
 
 
 class Feeding:
@@ -59,7 +56,7 @@ class Feeding:
             contract = self.facts.workflow.inputs[name].contract
             axis = contract.request_axis
             if axis is not None and axis < array.ndim:
-                return int(array.shape[axis] // max(rows_of(contract, 1), 1))
+                return max(1, int(array.shape[axis]) // max(rows_of(contract, 1), 1))
         return 1
 
     def values(self) -> dict[str, tuple[Held, str]]:
@@ -88,7 +85,7 @@ class Feeding:
         if isinstance(entry.source, ArtifactSource):
             return self._fitted(name, entry, self._file(name, entry.source.path)), f"file {entry.source.path}"
         application = entry.source.name if isinstance(entry.source, ApplicationSource) else None
-        if application in SUPPLIED or (not entry.required and entry.present_as is not None):
+        if name in self.facts.supplied or (not entry.required and entry.present_as is not None):
             return None
         role = role_of(entry)
         said = f" (its role is {role})" if role else f" (the application's {q(application)})" if application else ""
@@ -114,46 +111,70 @@ class Feeding:
 
     # --- defaults -----------------------------------------------------------------------------------------
     def _default(self, name: str, entry: WorkflowInput) -> Array:
-        wanted, shape = numpy_dtype(entry.contract.dtype), self._shape(name, entry)
-        if not isinstance(entry.default, tuple):
-            return np.full(shape, entry.default, wanted)
-        flat = np.asarray(entry.default).astype(wanted)
-        if flat.size != int(np.prod(shape)):
+        wanted, given = numpy_dtype(entry.contract.dtype), entry.default
+        if not isinstance(given, tuple):
+            return np.full(self._shape(name, entry), given, wanted)
+        flat = np.asarray(given).astype(wanted)
+        shape = self._shape(name, entry, flat.size)
+        if flat.size not in (int(np.prod(shape)), int(np.prod(shape[1:]))):
             raise Violation(
                 "run.input",
                 f"The default of {q(name)} has {flat.size} elements, and its shape is {list(shape)}.",
                 "Give one element for all, or as many as the shape has.",
                 name,
             )
-        return flat.reshape(shape)
+        whole = flat.size == int(np.prod(shape))
+        return flat.reshape(shape) if whole else np.broadcast_to(flat.reshape(shape[1:]), shape).copy()
 
-    def _shape(self, name: str, entry: WorkflowInput) -> tuple[int, ...]:
+    def _shape(self, name: str, entry: WorkflowInput, elements: int | None = None) -> tuple[int, ...]:
+        """The shape of a default; of a list of elements one axis may follow from their number."""
         contract = entry.contract
         if contract.shape is None and contract.rank > 0:
             raise Violation("run.input", f"The default of {q(name)} has no shape.", "Give the input, or a shape.", name)
-        return tuple(self._size(name, contract, axis, dim) for axis, dim in enumerate(contract.shape or ()))
+        found = [self._size(name, contract, axis, dim) for axis, dim in enumerate(contract.shape or ())]
+        free = [axis for axis, size in enumerate(found) if size is None]
+        each = contract.request_axis == 0  # a list of elements is then that of one request
+        rest = int(np.prod([size for axis, size in enumerate(found) if size is not None and not (each and axis == 0)]))
+        for axis in free:
+            if elements is None and (free == [axis] or self._started(name, axis) == "bounded"):
+                found[axis] = 1  # one number fills one place
+            elif elements is not None and free == [axis] and rest:
+                found[axis] = elements // rest
+        if None in found:
+            dim = (contract.shape or ())[found.index(None)]
+            raise Violation(
+                "run.input",
+                f"The default of {q(name)} has an axis {q(dim)} whose size nothing given says.",
+                f"Give inputs={{{name!r}: ...}}, or write a number.",
+                name,
+            )
+        return tuple(size for size in found if size is not None)
 
-    def _size(self, name: str, contract: TensorContract, axis: int, dim: int | str) -> int:
-        """The size of an axis that a default has: a number as it is; for each request one; nothing yet where a cache
-        grows; the capacity of a buffer; else what the symbol is in the inputs that are given."""
+    def _size(self, name: str, contract: TensorContract, axis: int, dim: int | str) -> int | None:
+        """The size of an axis that a default has: a number as it is; one for each request; nothing yet where a cache
+        grows; the capacity of a buffer; else what the symbol is in the inputs that are given. None: not known."""
         if isinstance(dim, int):
             return dim
         if axis == contract.request_axis:
             return rows_of(contract, self.requests)
+        started = self._started(name, axis)
+        if started == "growing":
+            return 0
+        if isinstance(started, int):
+            return started
+        known = self.symbols.get(dim) if started is None else None
+        return None if known is None else known[0]
+
+    def _started(self, name: str, axis: int) -> str | int | None:
+        """What an axis is to the cells that a value starts: growing, bounded, or a buffer of so many places."""
         for cell in self.facts.started_by.get(name, ()):
             if axis in self.facts.sequence_axes(cell):
-                return 0
+                free = isinstance(self.facts.workflow.state[cell].recurrence, Bounded)
+                return "bounded" if free else "growing"
             capacity = self._capacity(cell, axis)
             if capacity is not None:
                 return capacity
-        if dim in self.symbols:
-            return self.symbols[dim][0]
-        raise Violation(
-            "run.input",
-            f"The default of {q(name)} has an axis {q(dim)} whose size nothing given says.",
-            f"Give inputs={{{name!r}: ...}}, or write a number.",
-            name,
-        )
+        return None
 
     def _capacity(self, cell: str, axis: int) -> int | None:
         group = self.facts.group_of(cell)

@@ -13,7 +13,7 @@ from workbench.interpret.diagnostic import Violation
 from workbench.interpret.predicates import count, flags
 from workbench.interpret.recording import At, Draft
 from workbench.interpret.scoped import Held, Scope
-from workbench.interpret.trace import TraceStep
+from workbench.interpret.trace import StepKind, TraceStep
 from workbench.metadata.document.steps import LoopStep
 from workbench.metadata.wording import q
 
@@ -46,10 +46,8 @@ class Looping:
             self.round += 1
         yield from machine.perform(self._draft("leave", self.scope), self._leave)
 
-    def _draft(self, kind: str, scope: Scope) -> Draft:
-        draft = self.machine.draft(kind, self.at, f"loop: {kind}", scope.iteration)  # type: ignore[arg-type]
-        draft.scope, draft.scope_iteration = scope.place, scope.iteration
-        return draft
+    def _draft(self, kind: StepKind, scope: Scope) -> Draft:
+        return self.machine.draft(kind, self.at, f"loop: {kind}", scope)
 
     def _body(self) -> Scope:
         body = Scope((*self.at.place, "steps"), (*self.scope.iteration, self.round), self.scope)

@@ -91,13 +91,12 @@ class Machine:
                 scope.define(name, held)
                 draft.write(name, name, held.array, note)
 
-        draft = self.draft("inputs", _INPUTS, "inputs", ())
-        draft.scope = WORKFLOW
+        draft = self.draft("inputs", _INPUTS, "inputs", scope)
         yield from self.perform(draft, work)
 
     # --- one record -----------------------------------------------------------------------------------------
-    def draft(self, kind: StepKind, at: At, title: str, iteration: tuple[int, ...], component: str = "") -> Draft:
-        return Draft(self.keeper, kind, at, title, iteration, component)
+    def draft(self, kind: StepKind, at: At, title: str, scope: Scope, component: str = "") -> Draft:
+        return Draft(self.keeper, kind, at, title, scope, component)
 
     def perform(self, draft: Draft, work: Callable[[Draft], None]) -> Records:
         """Do the work of a record and give it; a violation ends the run behind it.
@@ -171,8 +170,7 @@ class Machine:
             for name, held in made.items():
                 scope.define(name, held)
 
-        draft = self.draft("invoke", at, step.component, scope.iteration, step.component)
-        draft.scope, draft.scope_iteration = scope.place, scope.iteration
+        draft = self.draft("invoke", at, step.component, scope, step.component)
         yield from self.perform(draft, work)
 
     def _emit(self, step: EmitStep, at: At, scope: Scope) -> Records:
@@ -185,7 +183,7 @@ class Machine:
             note, array = self.outputs.emit(step, scope)
             draft.title = f"emit {step.output}: {note}"
 
-        draft = self.draft("emit", at, f"emit {step.output}", scope.iteration)
+        draft = self.draft("emit", at, f"emit {step.output}", scope)
         yield from self.perform(draft, work)
 
     def _branch(self, step: BranchStep, at: At, scope: Scope) -> Records:
@@ -197,7 +195,7 @@ class Machine:
             chosen.append(case_of(step, held.array))
             draft.title = f"branch {step.predicate}: {'default' if chosen[0] is None else chosen[0]}"
 
-        yield from self.perform(self.draft("branch", at, f"branch {step.predicate}", scope.iteration), choose)
+        yield from self.perform(self.draft("branch", at, f"branch {step.predicate}", scope), choose)
         case = chosen[0]
         where = at.child(("default",), "default") if case is None else at.child(("cases", case), f"cases.{case}")
         inner = Scope(where.place, scope.iteration, scope)
@@ -216,14 +214,13 @@ class Machine:
                 draft.write(name, name, held.array, f"is {source}")
                 scope.define(name, held)
 
-        draft = self.draft("join", at, f"join {step.predicate}", scope.iteration)
-        draft.scope, draft.scope_iteration = scope.place, scope.iteration
+        draft = self.draft("join", at, f"join {step.predicate}", scope)
         yield from self.perform(draft, work)
 
     def _interrupted(self) -> TraceStep:
         """The last record of a run that somebody ended: of the step it was in, with what that had got to."""
         last = self._current
-        draft = self.draft("inputs", _INPUTS, "inputs", ()) if last is None else last
+        draft = self.draft("inputs", _INPUTS, "inputs", Scope(TOP)) if last is None else last
         draft.found.clear()
         draft.tell(Violation("run.interrupted", "The run was interrupted at this step.", "What it gave is there."))
         self.status = "interrupted"

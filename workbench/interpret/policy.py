@@ -1,7 +1,7 @@
 """The token policy: from logits to the next token of each request, whether it goes on, and how many were taken.
 
 What a port is for comes from the contract's bindings, else from the port's name, else from the cell that takes the
-value along (``serving.active`` takes whether a request goes on).
+value along (``serving.active``, or the condition of a loop, takes whether a request goes on), or from the output.
 """
 
 from __future__ import annotations
@@ -119,9 +119,11 @@ class Policy:
 
     def _by_cell(self, value: str) -> str:
         cell, serving = self.facts.carried_into.get(value), self.facts.workflow.serving
-        if serving is None or cell is None:
-            return ""
-        said = {serving.active: "active", serving.done: "done", serving.accepted_len: "accepted_len"}
+        if cell is None:
+            return "token" if value in self.facts.published_tokens else ""
+        said: dict[str | None, str] = dict.fromkeys(self.facts.conditions, "active")
+        if serving is not None:
+            said |= {serving.active: "active", serving.done: "done", serving.accepted_len: "accepted_len"}
         for group in self.facts.groups.values():
             said.setdefault(group.logical_lengths, "slots")
             if isinstance(group.update, IndexedScatter):

@@ -8,6 +8,7 @@ import time
 from workbench.interpret.arrays import Array
 from workbench.interpret.diagnostic import RunDiagnostic, Violation
 from workbench.interpret.limits import Limits
+from workbench.interpret.scoped import Scope
 from workbench.interpret.trace import StepKind, Traced, TraceStep
 from workbench.interpret.values import TracedValue, traced
 from workbench.metadata.diagnostic import Path
@@ -49,13 +50,9 @@ class Keeper:
 class Draft:
     """One record on its way."""
 
-    def __init__(
-        self, keeper: Keeper, kind: StepKind, at: At, title: str, iteration: tuple[int, ...], component: str = ""
-    ) -> None:
+    def __init__(self, keeper: Keeper, kind: StepKind, at: At, title: str, scope: Scope, component: str = "") -> None:
         self.keeper, self.kind, self.at, self.title = keeper, kind, at, title
-        self.iteration, self.component = iteration, component
-        self.scope: Path = ()
-        self.scope_iteration: tuple[int, ...] = iteration
+        self.iteration, self.scope, self.component = scope.iteration, scope.place, component
         self.reads: list[Traced] = []
         self.writes: list[Traced] = []
         self.found: list[RunDiagnostic] = []
@@ -97,5 +94,4 @@ class Draft:
             time.perf_counter() - self._began,
             self.component,
             self.scope,
-            self.scope_iteration,
         )

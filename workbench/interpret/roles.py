@@ -8,7 +8,10 @@ from functools import cached_property
 from workbench.metadata.context import Context
 from workbench.metadata.document.ports import Component
 from workbench.metadata.document.state import IndexedScatter, PortAlias, StateGroup
-from workbench.metadata.document.workflow import RuntimeRole, Workflow, WorkflowInput
+from workbench.metadata.document.workflow import ApplicationSource, RuntimeRole, Workflow, WorkflowInput
+
+SUPPLIED = ("attention_mask", "position_ids")
+"""Roles of ports that the runtime feeds from the tokens."""
 
 
 class Facts:
@@ -45,9 +48,38 @@ class Facts:
                 yield group.update
 
     @cached_property
+    def supplied(self) -> frozenset[str]:
+        """Inputs of the application that a mask or position port reads: the runtime can make them from the tokens."""
+        found = set()
+        for name, calls in self.context.invokes.items():
+            roles = self.workflow.components[name].ports.roles
+            for placed in calls:
+                ports = getattr(placed.step, "inputs", {})
+                found |= {value for port, value in ports.items() if roles.get(port) in SUPPLIED}
+        inputs = self.workflow.inputs
+        return frozenset(n for n in found if n in inputs and isinstance(inputs[n].source, ApplicationSource))
+
+    @cached_property
     def carried_into(self) -> dict[str, str]:
         """The cell that each value is the next of."""
         return {one.next: one.cell for _, loop in self.context.loops for one in loop.carried}
+
+    @cached_property
+    def conditions(self) -> frozenset[str]:
+        """What decides whether a loop goes on."""
+        return frozenset(loop.continue_when for _, loop in self.context.loops)
+
+    @cached_property
+    def published_tokens(self) -> frozenset[str]:
+        """Values that are emitted as tokens."""
+        outputs = self.workflow.outputs
+        emits = (step for _, step in self.context.emits)
+        return frozenset(s.value for s in emits if s.output in outputs and outputs[s.output].role == "tokens")
+
+    def state_ports(self, component: str) -> frozenset[str]:
+        """The ports of a component that the cells of a group go through."""
+        aliases = [a for group in self.groups.values() for a in group.ports.get(component, {}).values()]
+        return frozenset(p for alias in aliases for p in (alias.input, alias.output) if p is not None)
 
     @cached_property
     def started_by(self) -> dict[str, tuple[str, ...]]:

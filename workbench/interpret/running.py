@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.describe import InferenceMetadata
 from workbench.errors import FeedsError, ModelFileError, wrong_type
 from workbench.interpret.calling import Caller, Executor
 from workbench.interpret.feeding import Feeding
@@ -26,7 +27,7 @@ from workbench.metadata.dialects import dialect_of
 from workbench.metadata.reading import load
 from workbench.metadata.validation import check
 
-Source = str | os.PathLike[str] | Mapping[str, Any]
+Source = str | os.PathLike[str] | Mapping[str, Any] | InferenceMetadata
 _LIMITS = ("max_output_tokens", "max_iterations")
 _SAMPLING = {
     "sampling_temperature": "temperature", "sampling_top_k": "top_k", "sampling_top_p": "top_p",
@@ -50,7 +51,8 @@ def interpret(
     """Run the workflow of a package on ONNX Runtime's CPU kernels and keep what every step read and made.
 
     Args:
-        source: a package's folder, a document, or its data; files are looked for below the folder, or ``package_root``.
+        source: a package's folder, a document, its data, or what ``describe`` gave; files are looked for below the
+            folder, or ``package_root``.
         inputs: arrays by input name, by the application's name for it, or by its runtime role (``prompt_tokens``).
         seed: of the token policy's draws; recorded in the run.
         limits: bounds of the run; without it :class:`Limits`.
@@ -105,6 +107,7 @@ def stepper(
 
 
 def _opened(source: Source, package_root: str | os.PathLike[str] | None) -> tuple[Context, pathlib.Path | None]:
+    source = source.data if isinstance(source, InferenceMetadata) else source
     context = opened(source, dialect_of(load(source).data))
     broken = check(context)
     if not broken.ok:
@@ -113,12 +116,12 @@ def _opened(source: Source, package_root: str | os.PathLike[str] | None) -> tupl
     return context, _root(source, package_root)
 
 
-def _root(source: Source, package_root: str | os.PathLike[str] | None) -> pathlib.Path | None:
+def _root(source: object, package_root: str | os.PathLike[str] | None) -> pathlib.Path | None:
     if package_root is not None:
         return pathlib.Path(package_root)
     if isinstance(source, Mapping) or (isinstance(source, str) and "\n" in source):
         return None
-    path = pathlib.Path(source)
+    path = pathlib.Path(source)  # type: ignore[arg-type]  # load() has refused everything else
     return path if path.is_dir() else path.parent if path.exists() else None
 
 
@@ -164,7 +167,7 @@ def _sampling(facts: Facts, feeding: Feeding) -> Sampling:
     """What the document's generation defaults say, and what inputs with a sampling role say over it."""
     generation = facts.context.document.generation
     said = generation.defaults.model_dump(exclude_none=True) if generation and generation.defaults else {}
-    words = {word: said[word] for word in ("temperature", "top_k", "top_p") if word in said}
+    words: dict[str, Any] = {word: said[word] for word in ("temperature", "top_k", "top_p") if word in said}
     sampled = bool(said.get("do_sample", False))
     for role, word in _SAMPLING.items():
         for name in facts.inputs_of_role(role):

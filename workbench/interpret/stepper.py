@@ -197,5 +197,5 @@ def _in_round(record: TraceStep, iteration: int | tuple[int, ...] | None) -> boo
 
 def _sees(here: TraceStep, record: TraceStep) -> bool:
     """Whether what a record made is visible at another one: in a scope, and a round, around it."""
-    inside = here.place[: len(record.scope)] == record.scope
-    return inside and here.iteration[: len(record.scope_iteration)] == record.scope_iteration
+    inside = here.scope[: len(record.scope)] == record.scope
+    return inside and here.iteration[: len(record.iteration)] == record.iteration

@@ -37,8 +37,8 @@ class TraceStep:
 
     ``path`` names the step (``pipeline.workflow.steps.nodes[0].body.nodes[1]``; ``pipeline.workflow.inputs`` for the
     first record), ``place`` is where it stands in the document, ``iteration`` the rounds of the loops around it, the
-    outermost first. ``reads`` and ``writes`` are in the order of the document. ``scope`` and ``scope_iteration`` say
-    where what it writes can be seen.
+    outermost first. ``reads`` and ``writes`` are in the order of the document. ``scope`` is the list of steps, or the
+    case, that sees what it writes: in this round, and in what is inside of it.
     """
 
     index: int
@@ -53,7 +53,6 @@ class TraceStep:
     seconds: float = 0.0
     component: str = ""
     scope: Path = ()
-    scope_iteration: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         rounds = f" round {'.'.join(map(str, self.iteration))}" if self.iteration else ""
@@ -66,15 +65,26 @@ class TraceStep:
         return any(found.severity == "error" for found in self.diagnostics)
 
 
-class Trace(tuple[TraceStep, ...], Table):  # type: ignore[misc]
+class Trace(tuple[TraceStep, ...], Table):
     """All records of a run, in order."""
 
     COLUMNS = ("index", "path", "iteration", "kind", "title", "direction", "port", "value", "elements", "note")
-    BRIEF = ("index", "iteration", "title", "direction", "port", "value", "elements")
+    LINES = ("index", "round", "step", "title", "in", "out")
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each value that a step read or made; one without a value for a step with none."""
         return [row for step in self for row in _rows(step)]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """A row for each record: index, round, step, title, and the first few values that it read and made."""
+        return [
+            {
+                "index": step.index, "round": ".".join(map(str, step.iteration)),
+                "step": step.path.removeprefix("pipeline.workflow."), "title": step.title,
+                "in": _first_of(step.reads), "out": _first_of(step.writes),
+            }
+            for step in self
+        ]  # fmt: skip
 
     def at(self, path: str) -> Trace:
         """The records of one step, over all rounds."""
@@ -88,6 +98,11 @@ class Trace(tuple[TraceStep, ...], Table):  # type: ignore[misc]
         return f"Trace({plural(len(self), 'record')})"
 
     __str__ = __repr__
+
+
+def _first_of(met: tuple[Traced, ...], most: int = 2) -> str:
+    more = f"; {len(met) - most} more" if len(met) > most else ""
+    return "; ".join(f"{one.port} {one.value.text}" for one in met[:most]) + more
 
 
 def _rows(step: TraceStep) -> list[dict[str, Any]]:
