@@ -140,6 +140,11 @@ def test_keys(lab: Lab) -> None:
     assert "bool[batch] request_aligned" in details.inner_text()
     page.keyboard.press("Escape")
     assert "Choose a step" in details.inner_text()
+    cells = page.locator(".jp-Cell").count()
+    for button in ("Do not stop at while active", "Stop at while active"):
+        page.keyboard.press("b")
+        view(lab).get_by_role("button", name=button, exact=True).wait_for()
+    assert page.locator(".jp-Cell").count() == cells, "the notebook's own keys rest where the view has keys"
 
 
 def test_a_step_leads_to_its_values_and_its_graph(lab: Lab, theme: str) -> None:

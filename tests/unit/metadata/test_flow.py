@@ -141,7 +141,7 @@ def test_either_dialect_is_drawn_alike() -> None:
 def test_the_text_says_what_the_picture_shows() -> None:
     text = workflow_map(broken()).to_text()
     wanted = (
-        "  inputs (prompt, limit, mask, yes and 3 more)",
+        "  inputs (prompt, limit, mask, yes, no and 2 more)",
         "    lm (ONNX lm.onnx, onnx-genai.autoregressive-decode) !N199",
         "      prompt, maskk, k0, v0 -> s.scores, n.k0, n.v0",
         "    lm: 1 layer × key/value, float32[batch, 2, past, 16] request_aligned",

@@ -18,7 +18,7 @@ from workbench.metadata.references import joins
 from workbench.metadata.scope import Value
 from workbench.metadata.wording import cut
 
-_MOST_NAMES = 4
+_MOST_NAMES = 5
 _Row = tuple[str, str, Path]  # port, value, and the place where the value's name stands
 
 

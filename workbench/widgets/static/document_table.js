@@ -28,7 +28,7 @@ function documentTableRender({ model, el }) {
   const select = kinds && h("select", { "aria-label": `Only one ${facts.columns[facts.kinds]}`, ...OWN_KEYS }, h("option", { value: "" }, `every ${facts.columns[facts.kinds]}`),
     [...new Set(kinds)].map((kind) => h("option", { value: kind }, `${kind || "none"} (${number(kinds.filter((one) => one === kind).length)})`)));
   const said = status();
-  const table = h("table", { class: "wb-doc-table", role: "grid", "aria-label": facts.title });
+  const table = h("table", { class: "wb-doc-table", role: "grid", "aria-label": facts.title, ...OWN_KEYS });
   const head = h("thead", {}, h("tr", {}, facts.columns.map((name) => h("th", { scope: "col" }, name.replaceAll("_", " ")))));
   const body = h("tbody", {});
   const more = h("button", { type: "button", onclick: () => { limit += MOST_SHOWN; draw(); } });

@@ -16,7 +16,7 @@ function workflowRender({ model, el }) {
   take();
   life.on("_facts", take);
   const said = status();
-  const grid = h("div", { role: "treegrid", class: "wb-flow-grid", "aria-label": "Steps of the workflow and the state they use" });
+  const grid = h("div", { role: "treegrid", class: "wb-flow-grid", "aria-label": "Steps of the workflow and the state they use", ...OWN_KEYS });
   const aside = h("div", { class: "wb-flow-details", role: "group", "aria-label": "Details of what is chosen", tabindex: "-1" });
   const below = h("div", { class: "wb-flow-below" });
   const byPath = new Map(facts.nodes.map((node) => [node.path, node]).reverse());

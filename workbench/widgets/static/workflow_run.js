@@ -2,6 +2,8 @@
 import { h, number, OWN_KEYS, plural, shorten, tell } from "./dom.js";
 import { wraps } from "./workflow_rows.js";
 
+const MOST_VALUES_SHOWN = 400;
+
 export function runBar({ model, facts, columns, life, moved }) {
   if (!facts.moments && !facts.live) {
     return { element: null, node: () => -1, parts: () => [], sentence: () => "", stopAt() {}, move() {}, valueStop: () => null };
@@ -84,16 +86,26 @@ const portLine = (columns, i) => {
   return port && port !== columns.moment_name.get(i) ? h("div", { class: "wb-quiet" }, wraps(port)) : null;
 };
 
+// Values of one kind whose names differ in their numbers alone are one line until it is opened.
+function alikeValues(columns, rows) {
+  const alike = new Map();
+  for (const i of rows) {
+    const key = `${columns.moment_name.get(i)} ${columns.moment_port.get(i)}`.replace(/\d+/g, "*") + columns.moment_type.get(i);
+    alike.set(key, [...(alike.get(key) || []), i]);
+  }
+  return [...alike.values()].flatMap((found) => (found.length > 2 ? [found] : found.map((i) => [i])));
+}
+
 export function momentTable(columns, title, rows, valueStop) {
   const line = (i) => h("tr", {}, h("td", {}, wraps(columns.moment_name.get(i)), valueStop(columns.moment_name.get(i)), portLine(columns, i)),
     h("td", {}, h("div", { class: "wb-code" }, columns.moment_numbers.get(i)), h("div", { class: "wb-quiet" }, columns.moment_type.get(i))));
-  const shown = rows.slice(0, 12).map(line);
-  const body = h("tbody", {}, shown);
-  if (rows.length > 12) {
-    const more = h("tr", {}, h("td", { colspan: 2 }, h("button", { type: "button", class: "wb-unfold",
-      onclick: () => more.replaceWith(...rows.slice(12, 400).map(line)) }, `▸ ${plural(rows.length - 12, "more value")}`)));
-    body.append(more);
-  }
+  const several = (found) => {
+    const name = columns.moment_name.get(found[0]).replace(/\d+/g, "*");
+    const row = h("tr", {}, h("td", {}, h("button", { type: "button", class: "wb-unfold", onclick: () => row.replaceWith(...found.slice(0, MOST_VALUES_SHOWN).map(line)) },
+      `▸ ${name} ×${number(found.length)}`)), h("td", {}, h("div", { class: "wb-quiet" }, columns.moment_type.get(found[0]))));
+    return row;
+  };
+  const body = h("tbody", {}, alikeValues(columns, rows).slice(0, MOST_VALUES_SHOWN).map((found) => (found.length > 1 ? several(found) : line(found[0]))));
   const head = h("tr", {}, ["value", "numbers and type"].map((word) => h("th", { scope: "col" }, word)));
   return h("div", { class: "wb-scroll" }, h("table", { class: "wb-flow-values" }, h("caption", {}, title), h("thead", {}, head), body));
 }
