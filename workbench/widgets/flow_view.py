@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import traitlets
 
+from workbench.analysis.markup import plural
 from workbench.metadata.flow import AliasRow, FlowNode, PortRow, WorkflowMap, runs
 from workbench.viz.workflow import Moment, SeenValue, moments, node_of, pinned
 from workbench.widgets.pack import Column, pack
@@ -98,13 +99,20 @@ class FlowView(View):
 
 def folded_at_first(shown: WorkflowMap) -> list[str]:
     """Frames that are folded so that no more than ``MOST_ROWS`` rows are open, the innermost first."""
-    folded: set[int] = set()
-    frames = sorted((node for node in shown.nodes if node.is_frame and node.parent >= 0), key=lambda n: -n.depth)
-    for frame in frames:
-        if _open(shown, folded) <= MOST_ROWS:
+    nodes, names = shown.nodes, keys(shown)
+    sizes, hidden = [0] * len(nodes), [0] * len(nodes)
+    for node in reversed(nodes[1:]):
+        sizes[node.parent] += sizes[node.index] + 1
+    left, folded = len(nodes), set()
+    for frame in sorted((node for node in nodes[1:] if node.is_frame), key=lambda node: -node.depth):
+        if left <= MOST_ROWS:
             break
         folded.add(frame.index)
-    names = keys(shown)
+        gone, around = sizes[frame.index] - hidden[frame.index], frame.parent
+        left -= gone
+        while around >= 0:
+            hidden[around] += gone
+            around = nodes[around].parent
     return [names[index] for index in sorted(folded)]
 
 
@@ -114,19 +122,12 @@ def keys(shown: WorkflowMap) -> list[str]:
     return [f"{node.where} (frame)" if inner.get(node.index) == node.path else node.where for node in shown.nodes]
 
 
-def _open(shown: WorkflowMap, folded: set[int]) -> int:
-    hidden: set[int] = set()
-    for node in shown.nodes:
-        if node.parent in hidden or node.parent in folded:
-            hidden.add(node.index)
-    return len(shown.nodes) - len(hidden)
-
-
 def _said(shown: WorkflowMap) -> str:
     if not shown.pins:
         return "No rule is broken."
     errors = sum(pin.diagnostic.severity == "error" for pin in shown.pins)
-    return f"{errors} errors and {len(shown.pins) - errors} warnings; n goes to the next."
+    words = (plural(errors, "error"), plural(len(shown.pins) - errors, "warning"))
+    return f"{' and '.join(words)}; n goes to the next."
 
 
 def _ports(shown: WorkflowMap) -> Iterable[PortRow]:

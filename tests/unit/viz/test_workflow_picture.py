@@ -18,6 +18,16 @@ from workbench.viz.svg import text_width
 from workbench.viz.workflow import moments, pinned, to_svg
 from workbench.viz.workflow.places import Box, places
 
+
+def deep() -> dict[str, Any]:
+    """Forty sequences inside each other."""
+    found = base("branch")
+    steps = found["pipeline"]["workflow"]["steps"]
+    for _ in range(40):
+        steps[0] = {"kind": "sequence", "steps": [steps[0]]}
+    return found
+
+
 DOCUMENTS: dict[str, Any] = {
     "decoder": lambda: decoder(100), "branch": lambda: base("branch"), "speculative": lambda: base("spec"),
     "static": lambda: base("static"), "broken": broken, "hostile": hostile, "nothing": lambda: "[]",
@@ -65,6 +75,12 @@ def test_the_picture(name: str) -> None:
         for node in found.nodes
         if node.kind == "invoke" and name != "hostile"
     )
+
+
+def test_there_is_room_however_deep_steps_lie() -> None:
+    where = places(workflow_map(deep()))
+    assert min(box.width for box in (*where.rows.values(), *where.frames.values())) > 100
+    assert ElementTree.fromstring(to_svg(workflow_map(deep()))) is not None
 
 
 @pytest.mark.parametrize("fixture", of_kind("valid")[::4])

@@ -43,7 +43,15 @@ class WorkflowMap(Table):
 
     def diagnostics(self, node: int) -> tuple[Diagnostic, ...]:
         """What is drawn on a node, and not on a lane."""
-        return tuple(pin.diagnostic for pin in self.pins if pin.node == node and pin.lane < 0)
+        return tuple(self._by_node.get(node, ()))
+
+    @cached_property
+    def _by_node(self) -> dict[int, list[Diagnostic]]:
+        found: dict[int, list[Diagnostic]] = {}
+        for pin in self.pins:
+            if pin.lane < 0:
+                found.setdefault(pin.node, []).append(pin.diagnostic)
+        return found
 
     @property
     def artifacts(self) -> Mapping[str, str]:

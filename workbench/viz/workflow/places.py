@@ -12,6 +12,7 @@ FEW_LANES = 5
 """With more lanes than this their names stand upright, and the lanes close to each other."""
 MOST_ROWS, MOST_LANES = 80, 16
 _LONGEST_NAME = 22
+_DEEPEST = 14  # frames that are drawn inside each other; there is no room for more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,13 +60,17 @@ def places(shown: WorkflowMap) -> Places:
     for index, node in enumerate(nodes):
         if node.is_frame:
             begun.append((node, y))
-        inset = INDENT * (node.depth + node.is_frame)
+        inset = _inset(node.depth + node.is_frame)
         rows[node.index] = Box(MARGIN + inset, y + 3, FLOW - 2 * inset, ROW - 6)
         y += ROW
         following = nodes[index + 1].depth if index + 1 < len(nodes) else 0
         while begun and following <= begun[-1][0].depth:
             frame, top = begun.pop()
             y += GAP
-            inset = INDENT * frame.depth + INDENT // 2
+            inset = _inset(frame.depth) + INDENT // 2
             frames[frame.index] = Box(MARGIN + inset, top, FLOW - 2 * inset, y - top - GAP // 2)
     return Places(rows, frames, head, 34 if upright else 86, upright, y)
+
+
+def _inset(depth: int) -> int:
+    return INDENT * min(depth, _DEEPEST)

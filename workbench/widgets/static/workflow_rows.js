@@ -4,6 +4,7 @@ import { svg } from "./small_graph.js";
 
 export const KIND_SIGNS = { workflow: "▤", inputs: "⇤", invoke: "▣", loop: "↻", setup: "①", while: "?", carry: "↺", branch: "◇", case: "▷",
   join: "◁", sequence: "≡", emit: "⇥" };
+const DEEPEST = 14; // frames that are drawn inside each other; there is no room for more
 const FRAME_KINDS = new Set(["workflow", "loop", "setup", "branch", "case", "sequence"]);
 export const MARK_WORDS = ["starts", "reads", "makes the next value of", "takes over"];
 
@@ -93,7 +94,7 @@ function framed(facts, node, following, isFolded, content) {
   const frames = [];
   for (let at = isFrame(node) ? node : facts.nodes[node.parent]; at; at = facts.nodes[at.parent]) frames.unshift(at);
   let inner = content;
-  for (const frame of frames.reverse()) {
+  for (const frame of frames.slice(-DEEPEST).reverse()) {
     const closes = !following || following.depth <= frame.depth;
     const classes = ["wb-frame", `wb-frame-${frame.kind}`, frame === node ? "wb-opens" : "", closes ? "wb-closes" : ""];
     inner = h("div", { class: classes.filter(Boolean).join(" ") }, inner);
