@@ -91,6 +91,15 @@ def test_what_describe_makes_is_shown_with_the_graphs_of_its_package() -> None:
     assert any("GroupQueryAttention" in info.op for info in view.show_graph("decoder").result.b)
 
 
+@pytest.mark.parametrize("artifact", ["../lm.onnx", "nowhere.onnx", "."])
+def test_no_file_outside_of_the_package_is_opened(artifact: str, tmp_path: Path) -> None:
+    ir.save(graph(), tmp_path / "lm.onnx")
+    (tmp_path / "package").mkdir()
+    found = document()
+    found["pipeline"]["workflow"]["components"]["lm"]["implementation"]["artifact"] = artifact
+    assert WorkflowView(found, models=tmp_path / "package").view._facts["opens"] == []
+
+
 def test_a_graph_that_is_not_there_is_said() -> None:
     with pytest.raises(UnknownNameError, match="component with a graph"):
         WorkflowView(document(), models={"lm": graph()}).show_graph("policy")

@@ -11,6 +11,7 @@ import ipywidgets as widgets
 import onnx_ir as ir
 
 from workbench.errors import WorkbenchError, unknown, wrong_type
+from workbench.metadata.files import look_for
 from workbench.metadata.flow import WorkflowMap, workflow_map
 from workbench.widgets.flow_view import FlowView
 from workbench.widgets.view import WIDGET_MIME, faces
@@ -60,15 +61,7 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
     # --- graphs ---------------------------------------------------------------------------------------------------
     def _known(self, shown: WorkflowMap) -> list[str]:
         """Components whose graph can be opened."""
-        if isinstance(self._models, Path):
-            return [name for name, file in shown.artifacts.items() if (self._models / file).is_file()]
-        return [name for name, file in shown.artifacts.items() if self._key(name, file) is not None]
-
-    def _key(self, component: str, file: str) -> str | None:
-        """What the graph of a component goes by: its name, its file, or the name that its file or folder was given."""
-        folder, _, name = file.rpartition("/")
-        names = (component, file, name.partition(".")[0] if not folder else folder)
-        return next((key for key in names if key in self._models), None)
+        return [name for name in shown.artifacts if self._model(shown, name) is not None]
 
     def show_graph(self, component: str) -> Any:
         """Open the graph of an ONNX component below, and return its view; a ``GraphDiffView`` of it with itself.
@@ -83,17 +76,20 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         known = self._known(self.result)
         if component not in known:
             raise unknown("component with a graph", component, known)
-        model = self._model(component)
+        model = self._model(self.result, component)
         view = GraphDiffView(diff(model, model, labels=(component, component)))
         self.graph.children = [view]
         self.said.value = ""
         return view
 
-    def _model(self, component: str) -> Any:
-        file = self.result.artifacts[component]
+    def _model(self, shown: WorkflowMap, component: str) -> Any:
+        """Its file, below the folder only; or the graph that goes by its name, its file, or what that is called."""
+        file = shown.artifacts[component]
         if isinstance(self._models, Path):
-            return self._models / file
-        return self._models[self._key(component, file)]
+            return self._models / file if look_for(self._models, file) == "there" else None
+        folder, _, name = file.rpartition("/")
+        names = (component, file, folder or name.partition(".")[0])
+        return next((self._models[key] for key in names if key in self._models), None)
 
     # --- from the browser -----------------------------------------------------------------------------------------
     def _asked(self, message: Mapping[str, Any]) -> None:
