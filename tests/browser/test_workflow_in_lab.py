@@ -151,6 +151,9 @@ def test_a_step_leads_to_its_values_and_its_graph(lab: Lab, theme: str) -> None:
     page = lab.page
     choose(lab, "policy")
     details = view(lab).locator(".wb-flow-details")
+    assert row(lab, "lm").locator(".wb-flow-link").all_inner_texts() == ["↳ gives s.scores"]
+    assert row(lab, "emit tokens").locator(".wb-flow-link").all_inner_texts() == ["↰ takes s.tok"]
+    assert row(lab, "next round").locator(".wb-flow-link").all_inner_texts() == ["↰ takes n.active, n.done and 1 more"]
     details.get_by_role("button", name="s.scores", exact=True).click()
     assert row(lab, "lm").get_attribute("aria-selected") == "true", "the value leads to the step that makes it"
     linked = page.locator(".wb-doc").first.locator("[aria-expanded=true]")

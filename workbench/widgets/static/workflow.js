@@ -1,7 +1,7 @@
 // A workflow: nested steps and lanes of state on the left, what is behind the chosen one on the right.
 import { h, listeners, number, plural, shorten, status, tell, OWN_KEYS } from "./dom.js";
 import { unpack } from "./pack.js";
-import { faultBadge, flowRow, isFrame, laneSpans, legend, visibleNodes, wraps } from "./workflow_rows.js";
+import { faultBadge, flowRow, isFrame, laneSpans, legend, linksOf, visibleNodes, wraps } from "./workflow_rows.js";
 import { aliasTable, faultList, laneDetails, nodeDetails } from "./workflow_details.js";
 import { runBar } from "./workflow_run.js";
 
@@ -55,7 +55,8 @@ function workflowRender({ model, el }) {
     const folded = context.folded;
     const shown = visibleNodes(facts.nodes, folded);
     const spans = laneSpans(facts, shown, folded);
-    const once = { ...context, folded, breaks: context.breaks, chosen: context.chosen, now: context.now, values: valueWords };
+    const once = { ...context, folded, breaks: context.breaks, chosen: context.chosen, now: context.now, values: valueWords,
+      links: linksOf(facts, columns, byPath.get(context.chosen), shown) };
     grid.replaceChildren(header(), ...shown.map((node, i) => flowRow(once, node, shown[i + 1], spans)));
     if (!shown.some((node) => node.index === reached)) reached = shown.findLast((node) => node.index < reached)?.index ?? 0;
     const row = rowOf(reached);

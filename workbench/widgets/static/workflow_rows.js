@@ -29,6 +29,39 @@ export function visibleNodes(nodes, folded) {
   return shown;
 }
 
+// What the chosen step takes from others, and what others take from it: [[sign and word, values]] by node that is seen.
+export function linksOf(facts, columns, chosen, shown) {
+  const links = new Map();
+  if (!chosen) return links;
+  const seen = new Set(shown.map((node) => node.index));
+  const add = (index, word, at) => {
+    let there = index;
+    while (there > 0 && !seen.has(there)) there = facts.nodes[there].parent;
+    if (there === chosen.index || there <= 0) return;
+    if (!links.has(there)) links.set(there, new Map());
+    const values = links.get(there);
+    values.set(word, (values.get(word) || new Set()).add(columns.value.get(at)));
+  };
+  for (const node of facts.nodes) {
+    for (const [start, count] of node.reads) {
+      for (let at = start; at < start + count; at++) {
+        const maker = columns.maker[at];
+        if (node === chosen && maker >= 0) add(maker, "↳ gives", at);
+        else if (maker === chosen.index) add(node.index, "↰ takes", at);
+      }
+    }
+  }
+  return links;
+}
+
+function linkTexts(links) {
+  return [...(links || [])].map(([word, values]) => {
+    const names = [...new Set([...values].map((name) => name.replace(/\d+/g, (digits) => (values.size > 2 ? "*" : digits))))];
+    const more = names.length > 2 ? ` and ${names.length - 2} more` : "";
+    return `${word} ${names.slice(0, 2).join(", ")}${more}`;
+  });
+}
+
 export function inside(nodes, node) {
   let end = node.index + 1;
   while (end < nodes.length && nodes[end].depth > node.depth) end++;
@@ -70,18 +103,19 @@ export function flowRow(context, node, following, spans) {
   const row = h("div", {
     role: "row", class: "wb-flow-row", "data-index": node.index, tabindex: "-1", "aria-level": node.depth + 1,
     "aria-expanded": frame ? String(!isFolded) : undefined, "aria-selected": String(chosen === node.path),
-    "aria-current": now === node.index ? "step" : undefined, "aria-label": rowLabel(facts, node, isFolded, breaks),
+    "aria-current": now === node.index ? "step" : undefined, "aria-label": rowLabel(context, node, isFolded),
   }, h("div", { role: "gridcell", class: "wb-flow-cell" }, framed(facts, node, following, isFolded, stepBox(context, node, isFolded))), lanes);
   return row;
 }
 
 const between = ([first, last], index) => (index > first && index < last ? "through" : index === first ? "down" : index === last ? "up" : "");
 
-function rowLabel(facts, node, isFolded, breaks) {
+function rowLabel({ facts, breaks, links }, node, isFolded) {
   const faults = faultsOf(facts, node, isFolded);
   const parts = [node.kind, node.title, node.note, isFolded ? `folded, ${inside(facts.nodes, node).length} inside` : ""];
   if (faults.length) parts.push(`${faults.length} findings: ${[...new Set(faults.map((i) => facts.faults[i].code))].join(" ")}`);
   if (breaks.has(node.path)) parts.push("breakpoint");
+  parts.push(...linkTexts(links.get(node.index)).map((text) => text.slice(2)));
   return parts.filter(Boolean).join(", ");
 }
 
@@ -112,7 +146,7 @@ function stepBox(context, node, isFolded) {
     h("span", { class: "wb-flow-title" }, wraps(node.title)),
     isFolded ? h("span", { class: "wb-flow-count" }, `${inside(facts.nodes, node).length} inside`) : null,
     breaks.has(node.path) ? h("span", { class: "wb-flow-break" }, "■ stop") : null,
-    now === node.index ? h("span", { class: "wb-flow-now" }, "▶ now") : null,
+    now === node.index ? h("span", { class: "wb-flow-now" }, "▶ now") : null, linkTexts(context.links.get(node.index)).map((text) => h("span", { class: "wb-flow-link" }, text)),
     faults.length ? faultBadge(facts, faults) : null);
   const said = node.kind === "invoke" ? values(node) : node.note;
   const quiet = said ? h("div", { class: "wb-flow-note" }, wraps(said)) : null;
