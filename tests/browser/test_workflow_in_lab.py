@@ -141,9 +141,10 @@ def test_keys(lab: Lab) -> None:
     page.keyboard.press("Escape")
     assert "Choose a step" in details.inner_text()
     cells = page.locator(".jp-Cell").count()
-    for button in ("Do not stop at while active", "Stop at while active"):
+    stop = row(lab, "while active").locator(".wb-flow-break")
+    for state in ("visible", "detached"):
         page.keyboard.press("b")
-        view(lab).get_by_role("button", name=button, exact=True).wait_for()
+        stop.wait_for(state=state)
     assert page.locator(".jp-Cell").count() == cells, "the notebook's own keys rest where the view has keys"
 
 

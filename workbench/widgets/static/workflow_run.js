@@ -47,7 +47,8 @@ export function runBar({ model, facts, columns, life, moved }) {
     const wanted = model.get("node") || nodeOf(at())?.path;
     const there = stops().has(wanted);
     stop.setAttribute("aria-pressed", String(there));
-    stop.textContent = shorten(`${there ? "Do not stop" : "Stop"} at ${facts.nodes.find((node) => node.path === wanted)?.title || "this step"}`, 44);
+    stop.textContent = shorten(`${there ? "Do not stop" : "Stop"} at ${facts.nodes.find((node) => node.path === wanted)?.title || "a step"}`, 44);
+    stop.disabled = !wanted;
   }
   function sentence() {
     if (!facts.moments) return "The run has not begun.";
