@@ -109,6 +109,8 @@ class Caller:
     def _supply(self, call: Call, ports: list[str]) -> None:
         """Tokens of this round, mask, positions and places to write at."""
         decoding = self.decoders.setdefault(call.name, Decoding()) if self._stateful(call) else Decoding()
+        if self._starts_anew(call):
+            decoding.step = None
         first = decoding.step is None
         tokens = self._tokens(call, first)
         if tokens is None:
@@ -130,6 +132,16 @@ class Caller:
         for port in ports:
             self._put(call, port, self._made(call, port, step, first))
         self._places(call, decoding)
+
+    def _starts_anew(self, call: Call) -> bool:
+        """Whether a cache that grows is fed empty: what this decoder has read before belongs to another text."""
+        lengths = [
+            call.fed[alias.input].array.shape[group.sequence_axis]
+            for group in self.facts.groups.values() if group.sequence_axis is not None
+            for alias in group.ports.get(call.name, {}).values()
+            if alias.access == "read_write" and alias.input in call.fed
+        ]  # fmt: skip
+        return bool(lengths) and not any(lengths)
 
     def _stateful(self, call: Call) -> bool:
         return self._decodes(call) or self.facts.keeps_state(call.name)
@@ -262,14 +274,21 @@ class Caller:
 
 def _in_python(call: Call, executor: Executor, feeds: dict[str, Array]) -> dict[str, Array]:
     try:
-        given = executor(feeds)
-        return {port: np.asarray(value) for port, value in given.items()}
+        given = executor({port: _read_only(array) for port, array in feeds.items()})
+        return {port: np.array(value) for port, value in given.items()}
     except Exception as error:  # the caller's own code raises what it likes
         raise Violation(
             "run.component",
             f"The executor of {q(call.name)} raised {type(error).__name__}: {root_cause(error)}",
             "Correct the function that was given in executors.",
         ) from None
+
+
+def _read_only(array: Array) -> Array:
+    """What a function gets: its writing into an argument must not change a value that others read."""
+    shown = array.view()
+    shown.flags.writeable = False
+    return shown
 
 
 def _cannot(call: Call) -> str:

@@ -79,6 +79,7 @@ class Looping:
         array = body.read(name).array
         draft.read("continue_when", name, array)
         self.live = flags(name, array)
+        self.machine.caller.policy.go_on(self.live)
         if not self.live.any():
             draft.title += " no"
         elif self.round >= self.most:
