@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.errors import root_cause
 from workbench.interpret.arrays import Array, is_floating, numpy_dtype
+from workbench.interpret.caching import Caches
 from workbench.interpret.contracts import Symbols, check
 from workbench.interpret.decoding import DECODE, Decoding, positions
 from workbench.interpret.diagnostic import Violation
@@ -81,8 +82,18 @@ class Caller:
         for port, fed in call.fed.items():
             own = None if port in state else symbols
             check(fed.array, contracts.get(port), f"{call.name}.{port}", fed.value, own, (), self.requests)
-        call.given = self._compute(call)
-        return self._promised(call, symbols if call.artifact is not None else {})
+        arrays, caches = {port: fed.array for port, fed in call.fed.items()}, Caches(self.facts, call.name)
+        caches.check_places(arrays)
+        call.given = self._compute(call, arrays)
+        made = self._promised(call, symbols if call.artifact is not None else {})
+        caches.check_growth(arrays, call.given, self._slots(call))
+        tokens, places = caches.tokens(arrays), caches.places(arrays)
+        return {name: dataclasses.replace(held, tokens=tokens, places=places) for name, held in made.items()}
+
+    def _slots(self, call: Call) -> int | None:
+        """How many slots of its cache a call has filled when it is done, where its mask says so."""
+        port = port_of(call.component, "attention_mask")
+        return call.fed[port].array.shape[-1] if port in call.fed and call.fed[port].array.ndim == 2 else None
 
     # --- what goes in ---------------------------------------------------------------------------------------
     def _feed(self, call: Call) -> None:
@@ -202,8 +213,7 @@ class Caller:
         return call.component.ports.inputs
 
     # --- who computes it --------------------------------------------------------------------------------------
-    def _compute(self, call: Call) -> dict[str, Array]:
-        feeds = {port: fed.array for port, fed in call.fed.items()}
+    def _compute(self, call: Call, feeds: dict[str, Array]) -> dict[str, Array]:
         executor = self._executor(call)
         if executor is not None:
             return _in_python(call, executor, feeds)
