@@ -111,7 +111,22 @@ def test_a_cache_of_fixed_length(family: str, ep: str, place: Path) -> None:
     assert report.metadata is not None and bool(report.metadata.artifacts) is (ep == "default")
     assert engine_tokens(report.folder, row) == expected
     if ep == "default":
-        with pytest.raises(UnsupportedError, match="One folder cannot serve both clients here.*Write two folders"):
+        with pytest.raises(
+            UnsupportedError, match="One folder cannot serve both clients here.*write_indices.*Write two folders"
+        ):
+            export(package, place / "neither", runtime="both", progress=False)
+
+
+@pytest.mark.parametrize("ep", ["cuda", "dml", "webgpu", "trt-rtx", "onnx-standard"])
+def test_graphs_of_other_providers_on_cpu_kernels(ep: str, place: Path) -> None:
+    """In float16 where they compute in it; on a device of their own they ran nowhere here."""
+    source, row, expected = made("llama", place)
+    dtype = "float32" if ep == "onnx-standard" else "float16"
+    package = build(source, execution_provider=ep, dtype=dtype)
+    report = checked(package, place / f"llama-{ep}", runtime="onnx-genai")
+    assert engine_tokens(report.folder, row) == expected
+    if ep == "webgpu":  # int32 tokens, which this client does not feed
+        with pytest.raises(UnsupportedError, match="One folder cannot serve both clients here.*in int64.*two folders"):
             export(package, place / "neither", runtime="both", progress=False)
 
 

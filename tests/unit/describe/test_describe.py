@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 
+import onnx_ir as ir
 import pytest
 
 from tests.unit.describe.described import PACKAGES, described
+from tests.unit.export.folders import package, source
 from tests.unit.metadata.client import ask
 from tests.unit.metadata.test_client import pytestmark as _client
-from workbench import describe
+from workbench import build, describe
 from workbench.describe import InferenceMetadata, WorkflowBuilder
 from workbench.describe.builder import promise
 from workbench.describe.contracts import contract
@@ -103,6 +105,24 @@ def test_refusals() -> None:
         describe(PACKAGES["growing"](), kind="decode")
     with pytest.raises(ArgumentError, match="package must be a Package; found str"):
         describe("model")  # type: ignore[arg-type]
+
+
+def test_a_graph_for_single_tokens_is_refused() -> None:
+    captured = build(source(), execution_provider="dml", dtype="float16", graph_capture=True)
+    with pytest.raises(UnsupportedError, match="one token at a time.*onnx-genai gives it the whole prompt.*Build it"):
+        describe(captured)
+
+
+def test_tokens_are_fed_in_int64() -> None:
+    narrow = package("webgpu", "float16")
+    made = describe(narrow)
+    before, after = ({v.name: v.dtype for v in model.graph.inputs} for model in (narrow.model, made.models["model"]))
+    assert set(before) == set(after)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"input_ids", "attention_mask"} and "casts them" in made.notes[0]
+    assert {after[name] for name in changed} == {ir.DataType.INT64}
+    workflow = made.document.workflow
+    assert workflow is not None and workflow.inputs["request.input_ids"].contract.dtype == "int64"
 
 
 def test_the_builder_refuses_what_no_document_has() -> None:
