@@ -23,7 +23,7 @@ from workbench.runtime.genai import GenaiClient
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(
-        importlib.util.find_spec("onnx_genai") is None or importlib.util.find_spec("onnxruntime_genai") is None,
+        any(importlib.util.find_spec(f"onnx{name}") is None for name in ("_genai", "_genai_server", "runtime_genai")),
         reason="onnx-genai is not installed: pip install -e '.[genai]'",
     ),
 ]

@@ -108,7 +108,7 @@ def test_refusals() -> None:
 
 
 def test_a_graph_for_single_tokens_is_refused() -> None:
-    captured = build(source(), execution_provider="dml", dtype="float16", graph_capture=True)
+    captured = build(source(), execution_provider="webgpu", dtype="float16", graph_capture=True)
     with pytest.raises(UnsupportedError, match="one token at a time.*onnx-genai gives it the whole prompt.*Build it"):
         describe(captured)
 
