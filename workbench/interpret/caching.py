@@ -81,6 +81,7 @@ class Caches:
             if tokens is None or axis is None or past is None or present is None or group.kind not in _SELF:
                 continue
             old, new = past.shape[axis], present.shape[axis]
+            self._check_room(cell, axis, new)
             fits = group.aliasing == "required" or (total is not None and total <= old)
             shared = group.aliasing != "forbidden" and new == old and fits  # written into the room of the past
             window = group.kind == "sliding_attention" and new < old + tokens  # what has left the window may be gone
@@ -92,6 +93,17 @@ class Caches:
                     "The graph must give the past and the new entries.",
                     cell,
                 )
+
+    def _check_room(self, cell: str, axis: int, size: int) -> None:
+        shape = self.facts.workflow.state[cell].contract.shape
+        room = shape[axis] if shape is not None and axis < len(shape) else None
+        if isinstance(room, int) and size > room:
+            raise Violation(
+                "run.beyond-max",
+                f"The cache {q(cell)} has room for {room} entries on axis {axis}, and {size} came back.",
+                "Ask for fewer tokens, or build with a longer cache.",
+                cell,
+            )
 
     def gives_new_alone(self, port: str, axis: int) -> bool:
         """Whether an output's contract has the symbol of the tokens on an axis."""
