@@ -34,17 +34,17 @@ class Caches:
     def tokens(self, fed: Arrays) -> int | None:
         """S: how many tokens a call reads; None where no port of its has tokens or embeddings."""
         for role in ("token_ids", "inputs_embeds"):
-            port = port_of(self.component, role)
-            if port in fed and fed[port].ndim > 1:
-                return int(fed[port].shape[1])
+            array = fed.get(port_of(self.component, role) or "")
+            if array is not None and array.ndim > 1:
+                return int(array.shape[1])
         return None
 
     def places(self, fed: Arrays) -> Array | None:
         """``[B]`` where a call begins to write; None for a cache that grows."""
         for update in self.facts.scatters(self.name):
-            port = update.write_indices_ports.get(self.name)
-            if port in fed and fed[port].ndim <= 1:
-                return fed[port].reshape(-1)
+            array = fed.get(update.write_indices_ports.get(self.name, ""))
+            if array is not None and array.ndim <= 1:
+                return array.reshape(-1)
         return None
 
     def check_places(self, fed: Arrays) -> None:
@@ -114,7 +114,7 @@ class Caches:
         return isinstance(symbol, str) and made.shape[axis] == symbol
 
     def _token_contract(self) -> TensorContract | None:
-        ports = (port_of(self.component, role) for role in ("token_ids", "inputs_embeds"))
+        ports = (port_of(self.component, role) or "" for role in ("token_ids", "inputs_embeds"))
         return next((self.component.ports.inputs[p] for p in ports if p in self.component.ports.inputs), None)
 
     def _aliases(self, scattered: bool) -> Iterator[tuple[str, StateGroup, PortAlias]]:

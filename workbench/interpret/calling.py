@@ -128,7 +128,7 @@ class Caller:
             raise Violation(
                 "run.component",
                 f"{q(call.name)} has no port fed with tokens or embeddings, so its "
-                f"{' and '.join(ports)} cannot be made.",
+                f"{' and '.join(ports) or 'tokens'} cannot be made.",
                 "Give them as inputs, or name the role of the token port.",
             )
         mask = self._given_for(call, "attention_mask") if first else None
