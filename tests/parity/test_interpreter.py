@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.families import hf_logits
-from tests.make_goldens import SMOLLM2, SMOLLM2_ROW
+from tests.make_goldens import SMOLLM2
 from tests.parity.test_client import saved
-from tests.parity.test_onnx_genai_client import FAMILIES, NEW, made, smollm2_tokens
+from tests.parity.test_onnx_genai_client import FAMILIES, NEW, ROW, SMOLLM2_TOKENS, made
 from workbench import OfflineError, build, export
 from workbench.interpret import WorkflowRun, interpret
 
@@ -18,6 +18,8 @@ pytestmark = pytest.mark.torch
 CALL = "pipeline.workflow.steps.nodes[0].body.nodes[0]"
 FIVE = ("llama", "mistral", "gemma2", "qwen3", "gpt2")
 LOGITS = 1e-4
+ROOM = 80
+"""Slots: for the prompt of 40 tokens and more than NEW others."""
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +53,30 @@ def test_logits_of_every_step_are_hugging_faces(place: Path) -> None:
     assert np.abs(ours - theirs).max() <= LOGITS
 
 
+@pytest.mark.parametrize(
+    ("ep", "end"), [("default", "done"), ("cpu", "failed")]
+)  # scatter with policy graphs, which end rows at the last slot; the runtime's loop on buffers, which do not
+def test_a_cache_of_fixed_length(ep: str, end: str, place: Path) -> None:
+    source, row, expected = made("llama", place)
+    folder = place / f"static-{ep}"
+    package = build(source, execution_provider=ep, dtype="float32", cache_length=ROOM)
+    report = export(package, folder, runtime="onnx-genai", progress=False)
+    assert report.metadata is not None and report.metadata.kind == "static_cache"
+    run = interpret(folder, {"prompt_tokens": [row]}, max_new_tokens=NEW, eos_token_ids=())
+    assert run.ok and list(run.tokens[0]) == expected
+    longer = interpret(folder, {"prompt_tokens": [row]}, max_new_tokens=2 * NEW, eos_token_ids=())
+    assert longer.status == end and list(longer.tokens[0])[:NEW] == expected
+    if end == "failed":
+        (found,) = longer.diagnostics
+        assert (found.code, found.step) == ("run.beyond-max", CALL)
+        assert f"has room for {ROOM} entries on axis 2, and {ROOM + 1} came back" in found.message
+
+
 @pytest.mark.weights
 @pytest.mark.parametrize("ep", ["cpu", "default"])
 def test_smollm2(ep: str, place: Path) -> None:
     try:
-        run = interpreted(SMOLLM2, ep, place / f"smollm2-{ep}", SMOLLM2_ROW)
+        run = interpreted(SMOLLM2, ep, place / f"smollm2-{ep}", ROW)
     except OfflineError as error:
         pytest.skip(str(error))
-    assert list(run.tokens[0]) == smollm2_tokens()
+    assert list(run.tokens[0]) == SMOLLM2_TOKENS

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.errors import root_cause
 from workbench.interpret.arrays import Array, is_floating, numpy_dtype
+from workbench.interpret.caching import Caches
 from workbench.interpret.contracts import Symbols, check
 from workbench.interpret.decoding import DECODE, Decoding, positions
 from workbench.interpret.diagnostic import Violation
@@ -81,8 +82,18 @@ class Caller:
         for port, fed in call.fed.items():
             own = None if port in state else symbols
             check(fed.array, contracts.get(port), f"{call.name}.{port}", fed.value, own, (), self.requests)
-        call.given = self._compute(call)
-        return self._promised(call, symbols if call.artifact is not None else {})
+        arrays, caches = {port: fed.array for port, fed in call.fed.items()}, Caches(self.facts, call.name)
+        caches.check_places(arrays)
+        call.given = self._compute(call, arrays)
+        made = self._promised(call, symbols if call.artifact is not None else {})
+        caches.check_growth(arrays, call.given, self._slots(call))
+        tokens, places = caches.tokens(arrays), caches.places(arrays)
+        return {name: dataclasses.replace(held, tokens=tokens, places=places) for name, held in made.items()}
+
+    def _slots(self, call: Call) -> int | None:
+        """How many slots of its cache a call has filled when it is done, where its mask says so."""
+        port = port_of(call.component, "attention_mask")
+        return call.fed[port].array.shape[-1] if port in call.fed and call.fed[port].array.ndim == 2 else None
 
     # --- what goes in ---------------------------------------------------------------------------------------
     def _feed(self, call: Call) -> None:
@@ -109,13 +120,15 @@ class Caller:
     def _supply(self, call: Call, ports: list[str]) -> None:
         """Tokens of this round, mask, positions and places to write at."""
         decoding = self.decoders.setdefault(call.name, Decoding()) if self._stateful(call) else Decoding()
+        if self._starts_anew(call):
+            decoding.step = None
         first = decoding.step is None
         tokens = self._tokens(call, first)
         if tokens is None:
             raise Violation(
                 "run.component",
                 f"{q(call.name)} has no port fed with tokens or embeddings, so its "
-                f"{' and '.join(ports)} cannot be made.",
+                f"{' and '.join(ports) or 'tokens'} cannot be made.",
                 "Give them as inputs, or name the role of the token port.",
             )
         mask = self._given_for(call, "attention_mask") if first else None
@@ -130,6 +143,16 @@ class Caller:
         for port in ports:
             self._put(call, port, self._made(call, port, step, first))
         self._places(call, decoding)
+
+    def _starts_anew(self, call: Call) -> bool:
+        """Whether a cache that grows is fed empty: what this decoder has read before belongs to another text."""
+        lengths = [
+            call.fed[alias.input].array.shape[group.sequence_axis]
+            for group in self.facts.groups.values() if group.sequence_axis is not None
+            for alias in group.ports.get(call.name, {}).values()
+            if alias.access == "read_write" and alias.input in call.fed
+        ]  # fmt: skip
+        return bool(lengths) and not any(lengths)
 
     def _stateful(self, call: Call) -> bool:
         return self._decodes(call) or self.facts.keeps_state(call.name)
@@ -190,8 +213,7 @@ class Caller:
         return call.component.ports.inputs
 
     # --- who computes it --------------------------------------------------------------------------------------
-    def _compute(self, call: Call) -> dict[str, Array]:
-        feeds = {port: fed.array for port, fed in call.fed.items()}
+    def _compute(self, call: Call, feeds: dict[str, Array]) -> dict[str, Array]:
         executor = self._executor(call)
         if executor is not None:
             return _in_python(call, executor, feeds)
@@ -262,14 +284,21 @@ class Caller:
 
 def _in_python(call: Call, executor: Executor, feeds: dict[str, Array]) -> dict[str, Array]:
     try:
-        given = executor(feeds)
-        return {port: np.asarray(value) for port, value in given.items()}
+        given = executor({port: _read_only(array) for port, array in feeds.items()})
+        return {port: np.array(value) for port, value in given.items()}
     except Exception as error:  # the caller's own code raises what it likes
         raise Violation(
             "run.component",
             f"The executor of {q(call.name)} raised {type(error).__name__}: {root_cause(error)}",
             "Correct the function that was given in executors.",
         ) from None
+
+
+def _read_only(array: Array) -> Array:
+    """What a function gets: its writing into an argument must not change a value that others read."""
+    shown = array.view()
+    shown.flags.writeable = False
+    return shown
 
 
 def _cannot(call: Call) -> str:

@@ -26,6 +26,7 @@ CODES: dict[str, str] = {
     "run.valid-length": "An emit is told to publish more than there is, or less than nothing.",
     "run.emit": "An emitted value does not fit what its output holds already.",
     "run.non-finite": "NaN or Inf came out of a component.",
+    "run.ignored": "The document says something that this run does not follow.",
     "run.undefined": "A step reads a value that no step before it made.",
     "run.limit": "The run stopped at a limit of its own.",
     "run.interrupted": "The run was interrupted.",

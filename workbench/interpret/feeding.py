@@ -215,7 +215,7 @@ def _cast(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
         made = array.astype(wanted) if array.dtype.kind in "biuf" or array.dtype.kind == "V" else None
     kinds = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
     allowed = kinds.get(wanted.kind, "iuf")  # the small floats of ONNX have a kind of their own
-    exact = wanted.kind not in "iu" or (made is not None and np.array_equal(made, array))
+    exact = made is not None and _same(made, array, wanted.kind in "iu")
     if made is None or array.dtype.kind not in allowed or not exact:
         raise Violation(
             "run.input",
@@ -224,6 +224,13 @@ def _cast(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
             name,
         )
     return np.asarray(made)
+
+
+def _same(made: Array, array: Array, whole: bool) -> bool:
+    """Whether whole numbers are the same, and no finite number became infinite."""
+    if whole:
+        return np.array_equal(made, array)
+    return bool((np.isfinite(made.astype(np.float64)) | ~np.isfinite(array.astype(np.float64))).all())
 
 
 def described_contract(contract: TensorContract) -> str:

@@ -27,7 +27,7 @@ class Looping:
 
     def __init__(self, machine: Machine, step: LoopStep, at: At, scope: Scope) -> None:
         self.machine, self.step, self.at, self.scope = machine, step, at, scope
-        self.carrier = Carrier(machine.facts, step.carried, scope, machine.caller.decoders, machine.feeding.requests)
+        self.carrier = Carrier(machine.facts, scope, machine.feeding.requests)
         self.cells: dict[str, Held] = {}
         self.most, self.live, self.round = 0, np.asarray(True), 0
 
@@ -79,6 +79,7 @@ class Looping:
         array = body.read(name).array
         draft.read("continue_when", name, array)
         self.live = flags(name, array)
+        self.machine.caller.policy.go_on(self.live)
         if not self.live.any():
             draft.title += " no"
         elif self.round >= self.most:

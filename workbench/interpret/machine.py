@@ -24,6 +24,12 @@ from workbench.metadata.scope import TOP
 Records = Iterator[TraceStep]
 _INPUTS = At((*WORKFLOW, "inputs"), "pipeline.workflow.inputs")
 _TOP = At((*WORKFLOW,), "pipeline.workflow.steps")
+_NO_ADAPTERS = Violation(
+    "run.ignored",
+    "The document selects low-rank adapters for each request; they are not applied, and the values are those of the "
+    "model without them.",
+    "Merge an adapter into the weights to look at it.",
+)
 
 
 class Halt(Exception):
@@ -90,6 +96,8 @@ class Machine:
             for name, (held, note) in self.feeding.values().items():
                 scope.define(name, held)
                 draft.write(name, name, held.array, note)
+            if self.facts.context.document.adapters is not None:
+                draft.tell(_NO_ADAPTERS, "warning")
 
         draft = self.draft("inputs", _INPUTS, "inputs", scope)
         yield from self.perform(draft, work)

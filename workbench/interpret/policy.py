@@ -49,6 +49,11 @@ class Policy:
         self.chosen: Array | None = None
         self._generators = [np.random.default_rng([seed, row]) for row in range(requests)]
 
+    def go_on(self, flags: Array) -> None:
+        """Who is live in the round that begins, as the loop around it says: one flag, or one per request."""
+        if flags.size in (1, self.live.size):
+            self.live = np.broadcast_to(flags.reshape(-1), self.live.shape).copy()
+
     def call(
         self, name: str, component: Component, step: InvokeStep, feeds: Mapping[str, Array], decoding: Decoding | None
     ) -> dict[str, Array]:

@@ -13,12 +13,17 @@ from workbench.metadata.wording import q
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Held:
-    """A value, the contract it was made under, and the component and port that made it."""
+    """A value, the contract it was made under, and the component and port that made it.
+
+    ``tokens`` is how many the call read, ``places`` ``[B]`` where it began to write into a buffer; None where unknown.
+    """
 
     array: Array
     contract: TensorContract | None = None
     component: str = ""
     port: str = ""
+    tokens: int | None = None
+    places: Array | None = None
 
 
 class Scope:

@@ -210,6 +210,22 @@ def test_an_adapter_is_refused_plainly_and_runs_as_a_function() -> None:
     assert run.outputs["last"].tolist() == [[2, 4, 6], [8, 10, 12]]
 
 
+def test_a_function_cannot_change_what_others_read() -> None:
+    kept = np.array([[0, 0, 0], [0, 0, 0]])
+
+    def careless(feeds: Any) -> Any:
+        with pytest.raises(ValueError, match="read-only"):
+            feeds["x"] += 1
+        return {"y": kept}
+
+    document = emitting(invoke("a", {"x": "rows"}, {"y": "made"}), emit("made", "last"))
+    flow = document["pipeline"]["workflow"]
+    flow["components"]["a"] = binding({"x": "int64[batch, s]"}, {"y": "int64[batch, s]"}, "test.careless")
+    run = interpret(document, ROWS, executors={"test.careless": careless})
+    kept += 5
+    assert run.outputs["last"].tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
 # --- what is refused before anything runs ----------------------------------------------------------------------------
 def test_a_document_that_breaks_a_rule_is_not_run() -> None:
     with pytest.raises(ModelFileError, match=r"breaks a rule, so it is not run: error N224 .*'nothing' is emitted"):

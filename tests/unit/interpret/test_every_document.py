@@ -19,6 +19,9 @@ DOCUMENTS = sorted((OWN / "valid").iterdir())
 LAYOUTS_APART = "own-near-request-expanded.yaml"
 """Its input has two entries per request, and the cell that starts from it one: no rule compares layouts."""
 
+ADAPTERS = "own-base-lora.yaml"
+"""Its adapters are not applied, which a warning says."""
+
 
 def made(contract: Any, value: int) -> Any:
     """Of the least size that a contract allows: every symbol is 1, and a block of a request is whole."""
@@ -47,6 +50,7 @@ def test_it_runs_or_says_at_which_step_it_cannot(path: Any) -> None:
 
     executors = {name: executor(component) for name, component in flow.components.items()}
     run = interpret(path, given, executors=executors, limits=Limits(max_rounds=9))
+    assert ("run.ignored" in [one.code for one in run.diagnostics]) is (path.name == ADAPTERS)
     if path.name == LAYOUTS_APART:
         assert run.diagnostics[-1].code == "run.rows"
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,26 @@ def test_mask_and_tokens_come_from_the_runtime(tmp_path: Path) -> None:
     assert fed[0]["mask"].note == "supplied by the runtime: over all tokens so far"
     assert fed[1]["ids"].note == "the tokens of the round before"
     assert fed[1]["ids"].value.array.tolist() == [[int(row[0])] for row in run.outputs["tokens"]]
+
+
+def test_two_texts_one_after_the_other_begin_anew(tmp_path: Path) -> None:
+    """The second loop has an empty cache again: mask, tokens and who is live start from the beginning."""
+    document = decoder()(tmp_path)
+    flow = document["pipeline"]["workflow"]
+    second = copy.deepcopy(flow["steps"][0])
+    for step in second["steps"]:
+        step["outputs"] = {port: f"second.{name}" for port, name in step.get("outputs", {}).items()}
+    second["steps"][1]["inputs"] = {"logits": "second.step.logits"}
+    second["steps"][2] = emit("second.step.token", "tokens", "append", when="active")
+    second["carried"] = [{"cell": one["cell"], "next": f"second.{one['next']}"} for one in second["carried"]]
+    cases = {str(case).lower(): {"kind": "sequence", "steps": [step]} for case, step in ((True, flow["steps"][0]),)}
+    flow["inputs"]["first"] = literal("bool[]", True)
+    flow["steps"] = [{"kind": "branch", "predicate": "first", "cases": cases}, second]
+    run = interpret(document, ROWS, package_root=tmp_path, eos_token_ids=[0])
+    assert run.ok, run
+    assert run.tokens == ((0, 0), (0, 0))
+    calls = [step for step in run.trace if step.component == "d"]
+    assert [one.value.shape for step in calls for one in step.reads if one.port == "mask"] == [(2, 3), (2, 3)]
 
 
 def test_rows_padded_on_the_right_choose_from_their_last_token(tmp_path: Path) -> None:

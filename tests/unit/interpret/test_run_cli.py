@@ -68,7 +68,7 @@ def test_a_run_that_fails_is_told_at_its_step(tmp_path: Path) -> None:
     folder = written(tmp_path, present="Identity(new)")
     result = run(folder, "--input", "rows=[[1, 2]]")
     assert result.exit_code == 1
-    assert "error run.growth [pipeline.workflow.steps.nodes[0], round 1]: The cache 'kv' took 1 tokens" in result.stdout
+    assert f"error run.growth [{CALL}, round 1]: The cache 'kv' took 1 tokens" in result.stdout
     (found,) = answer(folder, "--input", "rows=[[1, 2]]", status=1)["diagnostics"]
     assert (found["code"], found["iteration"]) == ("run.growth", [1])
 

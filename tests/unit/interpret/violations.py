@@ -260,11 +260,10 @@ VIOLATIONS = (
               no_case, inputs={"width": 7}),
     Violation("no-logit", "run.non-finite", f"{BODY}[1]", "No logit of request 0 is finite", round=(0,),
               make=decoder(logits="o = Sub(wide, wide) logits = Div(o, o)")),
-    Violation("cache-lost", "run.growth", LOOP, "The cache 'kv' took 1 tokens, and went from 3 to 1 on axis 1",
+    Violation("cache-lost", "run.growth", f"{BODY}[0]", "The cache 'kv' took 1 tokens, and went from 3 to 1 on axis 1",
               decoder(present="Identity(new)"), round=(1,)),
-    Violation("scatter", "run.scatter", LOOP, "Request 0 writes 1 entries from place 5 on into 'kv', which has room "
-              "for 5",
-              scattered, round=(3,)),
+    Violation("scatter", "run.scatter", f"{BODY}[0]", "Request 0 writes 1 entries from place 5 on into 'kv', which "
+              "has room for 5", scattered, round=(3,)),
     Violation("outside", "run.component", f"{STEPS}[0]", "The file '../g.onnx' lies outside the package",
               lambda folder: _renamed(one_graph(_SAME, "int64[batch, s]")(folder), "../g.onnx")),
     Violation("executor", "run.component", BODY + "[0]", "The binding 'body' (contract test.body@1) cannot be run here",
