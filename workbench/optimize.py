@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from onnx_ir.passes import common
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import ArgumentError, Diagnostic, FusionError, LegalityError, WorkbenchError, unknown, wrong_type
 from workbench.passes.cleanup import cleanup, in_order
+from workbench.passes.collector import collector_paused
 from workbench.passes.fold import fold
 from workbench.passes.legality import legality
 from workbench.passes.wellformed import check_values
@@ -168,18 +168,6 @@ def compute_dtype(model: ir.Model) -> ir.DataType | None:
                 total *= int(d)
             counts[dtype] = counts.get(dtype, 0) + total
     return max(counts, key=lambda d: counts[d]) if counts else None
-
-
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """No garbage collection while many nodes are made: it would look at all of them again and again and free none."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @collector_paused()

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.browser.checks import PALETTE, clipped, keep, overlapping, shot, unpainted, violations
-from tests.browser.lab import CHROMIUM
 from tests.cases import CASES
 from tests.unit.analysis.results import EVIL, GENERIC
 from tests.unit.metadata.runs import document, recorded
@@ -51,16 +50,11 @@ class Opened:
 
 
 @pytest.fixture(params=["light", "dark"])
-def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=request.param)
-        context.set_offline(True)
-        context.set_default_timeout(10_000)
-        yield Opened(context.new_page())
-        browser.close()
+def opened(request: pytest.FixtureRequest, browser: Any) -> Iterator[Opened]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=request.param, offline=True)
+    context.set_default_timeout(10_000)
+    yield Opened(context.new_page())
+    context.close()
 
 
 @pytest.fixture(scope="module")
