@@ -154,7 +154,7 @@ def test_what_went_wrong_is_a_finding_of_the_step() -> None:
     with stepped(lm=forgetful) as made:
         view = WorkflowView(document(), run=made.finish()).view
     (fault,) = view._facts["faults"]
-    assert fault["code"] == "run.growth" and view._facts["nodes"][7]["faults"] == [0]
+    assert fault["code"] == "run.growth" and view._facts["nodes"][4]["faults"] == [0]
     assert "run.growth" in texts(view, "moment_fault")[-1]
 
 

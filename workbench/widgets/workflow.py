@@ -13,11 +13,11 @@ import onnx_ir as ir
 from workbench.errors import WorkbenchError, unknown, wrong_type
 from workbench.metadata.files import look_for
 from workbench.metadata.flow import WorkflowMap, workflow_map
+from workbench.widgets.around import AroundView
 from workbench.widgets.flow_view import FlowView
-from workbench.widgets.view import WIDGET_MIME, faces
 
 
-class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class WorkflowView(AroundView):
     """The steps, the state and the faults of a workflow document; a component's graph opens below.
 
     ``view`` is what is seen, and what a ``Report`` keeps alive; ``view.node`` is the path of the chosen step.
@@ -30,6 +30,8 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
             what it has recorded is reached.
         dialect: what the document is written in.
     """
+
+    view: FlowView
 
     def __init__(
         self,
@@ -118,23 +120,6 @@ class WorkflowView(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
             if not to_stop or self.view.stops_at(record, stops):
                 break
         self.view.show_trace(run.trace, live=self._live, moment=max(run.position, 0))
-
-    # --- without a kernel -----------------------------------------------------------------------------------------
-    def save_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """One self-contained page with the view alive in it, the graphs apart.
-
-        Raises:
-            SaveError: the folder is missing, full or not writable.
-        """
-        return self.view.save_html(path, title=title)
-
-    def __repr__(self) -> str:
-        return repr(self.result)
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        live = super()._repr_mimebundle_(**options)
-        data, _ = faces(self.result)
-        return data | ({WIDGET_MIME: live[WIDGET_MIME]} if WIDGET_MIME in live else {})
 
 
 def _checked(run: Any) -> Any:

@@ -25,7 +25,7 @@ def lm(feeds: Any) -> dict[str, Any]:
 
 
 def forgetful(feeds: Any) -> dict[str, Any]:
-    """The same, with caches that do not grow: the run fails where it would carry them."""
+    """The same, with caches that do not grow: the run fails at it."""
     return lm(feeds) | {after: feeds[past] for after, past in CACHES.items()}
 
 

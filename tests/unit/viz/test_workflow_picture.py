@@ -119,6 +119,6 @@ def test_what_goes_wrong_in_a_run_stands_where_it_does() -> None:
         run = made.finish()
     found = workflow_map(base("dec"))
     (pin,) = pinned(found, run.trace).pins
-    assert pin.diagnostic.code == "run.growth" and found.nodes[pin.node].title == "next round"
+    assert pin.diagnostic.code == "run.growth" and found.nodes[pin.node].title == "lm"
     assert "run.growth" in moments(found, run.trace)[-1].faults[0]
     assert pinned(found, recorded().trace) == found
