@@ -59,6 +59,14 @@ def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
     ))))  # fmt: skip
 
 
+def ends_of(subject: Subject) -> tuple[int, ...]:
+    """The ids that end a text; none where the model names none."""
+    if subject.config is None:
+        return ()
+    found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
+    return tuple(found.get("eos_token_id", ()))
+
+
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
         words = json.loads(path.read_text("utf-8"))
@@ -86,4 +94,4 @@ def _special(subject: Subject, texts: Mapping[Any, Any]) -> Iterator[tuple[str, 
             )
 
 
-__all__ = ["add_model", "add_tokenizer"]
+__all__ = ["add_model", "add_tokenizer", "ends_of"]
