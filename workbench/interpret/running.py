@@ -107,7 +107,6 @@ def stepper(
 
 
 def _opened(source: Source, package_root: str | os.PathLike[str] | None) -> tuple[Context, pathlib.Path | None]:
-    source = source.data if isinstance(source, InferenceMetadata) else source
     context = opened(source, dialect_of(load(source).data))
     broken = check(context)
     if not broken.ok:

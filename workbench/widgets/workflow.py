@@ -28,7 +28,7 @@ class WorkflowView(AroundView):
             opens them. A ``source`` that is a folder is its own.
         run: a recorded run to step through (``WorkflowRun``), or a ``WorkflowStepper``, which runs on when the end of
             what it has recorded is reached.
-        dialect: what the document is written in.
+        dialect: what the document is written in; ``auto`` is what it looks like.
     """
 
     view: FlowView
@@ -39,7 +39,7 @@ class WorkflowView(AroundView):
         *,
         models: Mapping[str, ir.Model] | str | os.PathLike[str] | None = None,
         run: Any = None,
-        dialect: str = "pr828",
+        dialect: str = "auto",
         **options: Any,
     ) -> None:
         shown = source if isinstance(source, WorkflowMap) else workflow_map(source, dialect=dialect)

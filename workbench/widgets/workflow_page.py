@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.metadata.analyses import cache_dependencies, derived_capabilities, state_lifetimes, value_table
-from workbench.metadata.dialects import convert
-from workbench.metadata.reading import load
 from workbench.widgets.report import Report
 from workbench.widgets.workflow import WorkflowView
 
@@ -16,7 +14,7 @@ _ANALYSES = (
 )  # fmt: skip
 
 
-def workflow_report(source: Any, *, title: str = "Workflow", run: Any = None, dialect: str = "pr828") -> Report:
+def workflow_report(source: Any, *, title: str = "Workflow", run: Any = None, dialect: str = "auto") -> Report:
     """The steps, and a run of them, then values, state, cache facts and capabilities as tables to filter.
 
     A document that is wrong is shown as far as it can be read.
@@ -31,7 +29,5 @@ def workflow_report(source: Any, *, title: str = "Workflow", run: Any = None, di
     view = WorkflowView(source, run=run, dialect=dialect)
     parts: list[tuple[str, Any]] = [("Steps", view)]
     if len(view.result.nodes) > 1:
-        data = getattr(source, "data", source)
-        document = convert(data, "pr828").data if dialect != "pr828" else load(data).data
-        parts += [(heading, analysis(document).widget()) for heading, analysis in _ANALYSES]
+        parts += [(heading, analysis(source, dialect=dialect).widget()) for heading, analysis in _ANALYSES]
     return Report(title, *parts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 from workbench.metadata.context import WORKFLOW, Context
@@ -18,7 +17,7 @@ from workbench.metadata.reading import load
 from workbench.metadata.validation import check
 
 
-def workflow_map(source: Any, *, dialect: str = "pr828") -> WorkflowMap:
+def workflow_map(source: Any, *, dialect: str = "auto") -> WorkflowMap:
     """The steps, the state and the faults of a document, placed for a picture.
 
     A document that is wrong is mapped as far as it can be read: one that does not parse is a lone node with all that is
@@ -26,7 +25,7 @@ def workflow_map(source: Any, *, dialect: str = "pr828") -> WorkflowMap:
 
     Args:
         source: a path of a file or of a package's folder, the text itself, a mapping, or what ``describe`` returns.
-        dialect: what the document is written in.
+        dialect: what the document is written in; ``auto`` is what it looks like.
 
     Raises:
         ArgumentError: a source of another type.
@@ -35,8 +34,7 @@ def workflow_map(source: Any, *, dialect: str = "pr828") -> WorkflowMap:
     if isinstance(source, Context):
         context = source
     else:
-        data = getattr(source, "data", None)
-        context = Context(reader_of(dialect)(load(data if isinstance(data, Mapping) else source)))
+        context = Context(reader_of(dialect)(load(source)))
     found = check(context)
     if context.workflow is None:
         return _without_workflow(context, found)
