@@ -37,12 +37,12 @@ def grows(subject: Subject) -> bool:
     return is_decoder(subject) and subject.graphs["model"].capacity(PAST[0]) is None
 
 
-def is_decoder(subject: Subject) -> bool:
-    """One graph that takes tokens (and a mask, positions, a cache) and gives logits."""
+def is_decoder(subject: Subject, besides: Iterable[str] = ("attention_mask", "position_ids")) -> bool:
+    """One graph that takes tokens, a cache and nothing ``besides`` these, and gives logits."""
     if tuple(subject.graphs) != ("model",) or not subject.cache():
         return False
     facts = subject.graphs["model"]
-    fed = {"input_ids", "attention_mask", "position_ids", *(pair.past.name for pair in subject.cache())}
+    fed = {"input_ids", *besides, *(pair.past.name for pair in subject.cache())}
     return "input_ids" in facts.inputs and "logits" in facts.outputs and set(facts.inputs) <= fed
 
 
