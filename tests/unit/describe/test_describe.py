@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+from pathlib import Path
 
 import onnx_ir as ir
 import pytest
 
-from tests.unit.describe.described import PACKAGES, described
-from tests.unit.export.folders import package, source
+from tests.unit.describe.described import PACKAGES, SPELLED, described
+from tests.unit.export.folders import package, source, write_source
 from tests.unit.metadata.client import ask
 from tests.unit.metadata.test_client import pytestmark as _client
 from workbench import build, describe
@@ -19,6 +20,7 @@ from workbench.describe.policy import graphs
 from workbench.errors import ArgumentError, UnknownNameError, UnsupportedError
 from workbench.metadata import decoder_io, derived_capabilities, load
 from workbench.package import Package
+from workbench.package import load as load_package
 
 KINDS = {
     "growing": "decoder", "growing-portable": "decoder", "windowed": "windows", "windowed-portable": "windows",
@@ -27,10 +29,10 @@ KINDS = {
 installed = _client
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", [*PACKAGES, *SPELLED])
 def test_a_document_is_valid_in_both_dialects(name: str) -> None:
     made = described(name)
-    assert made.kind == KINDS[name]
+    assert made.kind == KINDS[name.removesuffix(" spelled")]
     for dialect in ("pr828", "v1"):
         assert [str(found) for found in made.validate(dialect)] == []
     assert load(made.to_yaml("pr828")).data == made.data and load(made.to_yaml()).data == made.to("v1").data
@@ -39,14 +41,17 @@ def test_a_document_is_valid_in_both_dialects(name: str) -> None:
 
 @installed
 def test_the_client_takes_every_document() -> None:
-    said = ask({name: described(name).to("v1").data for name in PACKAGES})
-    assert {name: opinion.stage for name, opinion in said.items()} == dict.fromkeys(PACKAGES, "ok")
+    names = [*PACKAGES, *SPELLED]
+    said = ask({name: described(name).to("v1").data for name in names})
+    assert {name: opinion.stage for name, opinion in said.items()} == dict.fromkeys(names, "ok")
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", [*PACKAGES, *SPELLED])
 def test_what_it_says_of_the_decoder_is_true_of_the_graph(name: str) -> None:
     made = described(name)
+    name, spelled, _ = name.partition(" spelled")
     graph = (made.models or PACKAGES[name]().models)["model"].graph
+    assert bool(made.artifacts) is (bool(spelled) or name == "fixed-portable")
     io = decoder_io(made.data)
     assert io is not None
     inputs = {value.name for value in graph.inputs}
@@ -82,6 +87,21 @@ def test_the_ends_of_a_text_are_named() -> None:
     assert described("growing").to("v1").data["package"]["tokenizer"]["special_tokens"]["eos_token_id"] == [2]
 
 
+@pytest.mark.parametrize("policy", ["runtime", "graphs"])
+def test_a_model_without_an_end_runs_to_the_limit(policy: str, tmp_path: Path) -> None:
+    place = write_source(tmp_path / "x", eos_token_id=None)
+    made = describe(build(place, execution_provider="cpu", dtype="float32"), policy=policy)
+    assert "names no end of text" in made.notes[0] and [str(found) for found in made.validate("v1")] == []
+    assert "eos" not in made.document.package.tokenizer.special_tokens  # type: ignore[union-attr]
+
+
+def test_a_file_of_unknown_origin_is_described_by_its_ports(tmp_path: Path) -> None:
+    package("cpu", windowed=True).save(tmp_path / "x", progress=False)
+    found = describe(load_package(tmp_path / "x" / "model.onnx"))
+    assert found.kind == "windows"  # GroupQueryAttention says so
+    assert found.document.package is found.document.model is None and found.validate("v1").errors == ()
+
+
 def test_faces() -> None:
     made = described("fixed-portable")
     assert repr(made) == repr(describe(PACKAGES["fixed-portable"]())) and "as static_cache" in repr(made)
@@ -103,6 +123,8 @@ def test_refusals() -> None:
         describe(PACKAGES["growing"](), kind="static_cache")
     with pytest.raises(UnknownNameError, match="Unknown kind 'decode'. Did you mean 'decoder'"):
         describe(PACKAGES["growing"](), kind="decode")
+    with pytest.raises(UnknownNameError, match="Unknown policy 'graph'. Did you mean 'graphs'"):
+        describe(PACKAGES["growing"](), policy="graph")
     with pytest.raises(ArgumentError, match="package must be a Package; found str"):
         describe("model")  # type: ignore[arg-type]
 

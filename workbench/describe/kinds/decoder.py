@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds.base import Kind
-from workbench.describe.sections import add_model, add_tokenizer
+from workbench.describe.sections import add_model, add_tokenizer, ends_of
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
 from workbench.describe.token_ports import narrow, with_int64_tokens
@@ -24,7 +24,7 @@ _CONTROLS = {
     "done": ("bool", "package.false"),
     "accepted_len": ("int64", "package.zero"),
 }
-_LONGEST = 2**31 - 1
+LONGEST = 2**31 - 1
 
 
 def fits(subject: Subject) -> bool:
@@ -37,21 +37,22 @@ def grows(subject: Subject) -> bool:
     return is_decoder(subject) and subject.graphs["model"].capacity(PAST[0]) is None
 
 
-def is_decoder(subject: Subject) -> bool:
-    """One graph that takes tokens (and a mask, positions, a cache) and gives logits."""
+def is_decoder(subject: Subject, besides: Iterable[str] = ("attention_mask", "position_ids")) -> bool:
+    """One graph that takes tokens, a cache and nothing ``besides`` these, and gives logits."""
     if tuple(subject.graphs) != ("model",) or not subject.cache():
         return False
     facts = subject.graphs["model"]
-    fed = {"input_ids", "attention_mask", "position_ids", *(pair.past.name for pair in subject.cache())}
+    fed = {"input_ids", *besides, *(pair.past.name for pair in subject.cache())}
     return "input_ids" in facts.inputs and "logits" in facts.outputs and set(facts.inputs) <= fed
 
 
 def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = None) -> None:
     """One loop: decoder, token policy, emit; the cache is the runtime's. ``capacity``: it has so many slots."""
     check_prompt(subject)
-    subject = _in_int64(subject, builder)
+    subject = in_int64(subject, builder)
     add_model(subject, builder, capacity=capacity)
     add_tokenizer(subject, builder)
+    say_ends(subject, builder)
     feeds = add_inputs(subject, builder)
     add_components(subject, builder)
     add_cache(subject, builder)
@@ -84,7 +85,13 @@ def check_prompt(subject: Subject) -> None:
         )
 
 
-def _in_int64(subject: Subject, builder: WorkflowBuilder) -> Subject:
+def say_ends(subject: Subject, builder: WorkflowBuilder) -> None:
+    """A note where nothing ends a text."""
+    if not ends_of(subject):
+        builder.notes.append("The model names no end of text: every answer is as long as the request allows.")
+
+
+def in_int64(subject: Subject, builder: WorkflowBuilder) -> Subject:
     """Tokens in int64, in which the runtime has them (measured with onnx-genai 0.1.0.dev6)."""
     model = subject.package.models["model"]
     if not (names := narrow(model)):
@@ -108,7 +115,7 @@ def add_inputs(subject: Subject, builder: WorkflowBuilder) -> dict[str, str]:
             feeds[name] = builder.application(
                 f"application.{name}", contract_of(ports[name]), name, externally_suppliable=True
             )
-    longest = subject.config.max_position_embeddings if subject.config else _LONGEST
+    longest = subject.config.max_position_embeddings if subject.config else LONGEST
     builder.request("request.max_output_tokens", contract("int64", 1, batch=None), "max_output_tokens", default=longest)
     return feeds
 
@@ -165,4 +172,11 @@ def kinds_of_attention(subject: Subject, pairs: Iterable[CachePair]) -> list[str
     return list(dict.fromkeys(attention_of(subject, pair.layer) for pair in pairs))
 
 
-KIND = Kind("decoder", "text generation with a key/value cache that grows", fits, write)
+def spell(subject: Subject, builder: WorkflowBuilder) -> None:
+    """Every step, with policy graphs and none of the runtime's own."""
+    from workbench.describe.spelled import spell as spelled  # which is made of the parts above
+
+    spelled(subject, builder)
+
+
+KIND = Kind("decoder", "text generation with a key/value cache that grows", fits, write, spell)
