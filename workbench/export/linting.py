@@ -46,6 +46,12 @@ def lint(folder: str | os.PathLike[str]) -> LintReport:
     return _Reader(place).report()
 
 
+def read_subject(folder: Path, config: Mapping[str, Any]) -> tuple[Subject, tuple[Diagnostic, ...]]:
+    """What the checks look at, of a config that was read already, and what is wrong with the files beside it."""
+    reader = _Reader(folder)
+    return reader.subject(config), tuple(reader.found)
+
+
 def check(folder: Path, subject: Subject, *, before: tuple[Diagnostic, ...] = ()) -> LintReport:
     """Every check of a subject that was read already, after the findings made while reading it."""
     found, done, skipped = list(before), [FILE], []
@@ -76,10 +82,13 @@ class _Reader:
         config = self._config()
         if config is None:
             return LintReport(self.folder, tuple(self.found), (FILE,), ("Without a config nothing can be compared.",))
+        subject = self.subject(config)
+        return check(self.folder, subject, before=tuple(self.found))
+
+    def subject(self, config: Mapping[str, Any]) -> Subject:
         facts, graph = self._graph(config)
         made_for = self._made_for()
-        subject = Subject(config, facts, graph, self._vocabulary(config), made_for)
-        return check(self.folder, subject, before=tuple(self.found))
+        return Subject(config, facts, graph, self._vocabulary(config), made_for)
 
     def _config(self) -> Mapping[str, Any] | None:
         path = self.folder / NAME

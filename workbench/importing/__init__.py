@@ -1,0 +1,8 @@
+"""Folders that were made for other clients, described as workflows: one way, with every loss named."""
+
+from __future__ import annotations
+
+from workbench.importing.entries import ConfigEntry, LossyImportError
+from workbench.importing.importer import import_genai_config
+
+__all__ = ["ConfigEntry", "LossyImportError", "import_genai_config"]
