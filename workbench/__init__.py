@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.compare import Comparison, compare
     from workbench.components.decoder import CausalLM
     from workbench.config.model_config import ModelConfig, RopeConfig
+    from workbench.describe import InferenceMetadata, describe
     from workbench.ep import execution_providers, get_ep, register_ep
     from workbench.ep.base import ExecutionProvider, Kernel
     from workbench.errors import (
@@ -66,6 +67,7 @@ _PLACES = {
     "load": "package",
     "optimize": "optimize",
     # hand over
+    "describe": "describe",
     "export": "export",
     "lint": "export",
     # run
@@ -84,6 +86,7 @@ _PLACES = {
     # results
     "Comparison": "compare",
     "EpSummary": "analysis.ep_summary",
+    "InferenceMetadata": "describe",
     "FusionTable": "analysis.tables",
     "GraphDiff": "analysis.diff",
     "MissTable": "analysis.misses",
@@ -130,10 +133,10 @@ _PLACES = {
 
 __all__ = [
     "build", "build_from_module", "compare", "load", "optimize",
-    "export", "lint",
+    "describe", "export", "lint",
     "run", "generate", "chat",
     "check", "diff", "explain", "histogram", "why_not", "open_in_netron", "ComparePanel", "Report",
-    "Comparison", "EpSummary", "FusionTable", "GraphDiff", "MissTable", "OpHistogram", "OpTable",
+    "Comparison", "EpSummary", "FusionTable", "GraphDiff", "InferenceMetadata", "MissTable", "OpHistogram", "OpTable",
     "OptimizationReport", "Optimized", "Package",
     "ParityReport", "Recording", "RuleMatrix", "RuleReport", "Miss",
     "CausalLM", "ExecutionProvider", "Kernel", "ModelConfig", "RopeConfig", "execution_providers",

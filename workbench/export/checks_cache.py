@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from workbench.analysis.graph_facts import GQA, SHARES, CacheOp, GraphFacts
 from workbench.ep import ExecutionProvider, ep_of_client, execution_providers, get_ep
-from workbench.export.facts import GQA, SHARES, CacheOp, GraphFacts
 from workbench.export.subject import Findings, GraphCheck, Subject, finding
 from workbench.types import dtype_word
 

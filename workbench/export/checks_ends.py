@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from workbench.analysis.graph_facts import GraphFacts, Port
 from workbench.errors import Diagnostic, some
-from workbench.export.facts import GraphFacts, Port
 from workbench.export.subject import Findings, GraphCheck, Subject, finding
 from workbench.types import dtype_word
 

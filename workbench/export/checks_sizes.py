@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.export.facts import GraphFacts
+from workbench.analysis.graph_facts import GraphFacts
 from workbench.export.subject import Findings, GraphCheck, Subject, finding
 
 _READS = "The client reads it from the graph where it is fixed there; others believe the config."

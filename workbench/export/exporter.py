@@ -10,11 +10,11 @@ from typing import Any
 
 import onnx_ir as ir
 
+from workbench.analysis.graph_facts import graph_facts
 from workbench.config.model_config import ModelConfig
 from workbench.config.progress import Progress
 from workbench.ep import get_ep
 from workbench.errors import SaveError, UnsupportedError, unknown, wrong_type
-from workbench.export.facts import graph_facts
 from workbench.export.genai_config import NAME, ClientConfig, client_config, client_notes, generation_words
 from workbench.export.linting import check
 from workbench.export.outputs import with_outputs

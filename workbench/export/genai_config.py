@@ -10,10 +10,10 @@ from typing import Any
 
 import onnx_ir as ir
 
+from workbench.analysis.graph_facts import GraphFacts
 from workbench.config.model_config import ModelConfig
 from workbench.ep import ExecutionProvider, execution_providers, get_ep
 from workbench.errors import ArgumentError, SaveError, UnsupportedError, some, unknown
-from workbench.export.facts import GraphFacts
 from workbench.export.keys import DEFAULT_NAMES, GENERIC_TYPE, KEYS, SAMPLING, TYPES
 from workbench.types import dtype_word
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.analysis.graph_facts import GraphFacts, graph_facts
 from workbench.errors import ArgumentError, Diagnostic, ModelFileError, WorkbenchError, wrong_type
 from workbench.export import checks_cache, checks_ends, checks_sizes, checks_words
-from workbench.export.facts import GraphFacts, graph_facts
 from workbench.export.genai_config import NAME
 from workbench.export.lint_report import LintReport
 from workbench.export.subject import Check, GraphCheck, Subject, finding

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from workbench.analysis.graph_facts import GraphFacts
 from workbench.errors import Diagnostic, Severity
-from workbench.export.facts import GraphFacts
 from workbench.export.keys import DEFAULT_NAMES
 
 Findings = Iterator[Diagnostic]

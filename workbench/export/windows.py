@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from workbench.analysis.graph_facts import GQA
 from workbench.ep import ExecutionProvider
 from workbench.errors import UnsupportedError
-from workbench.export.facts import GQA
 from workbench.passes.cleanup import in_order
 from workbench.rules.graph import attr, use_of
 from workbench.types import OpId

@@ -1,0 +1,22 @@
+"""What a kind of package is: its name, how it is recognised, and how its workflow is written."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from workbench.describe.builder import WorkflowBuilder
+from workbench.describe.subject import Subject
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """``fits`` says whether a package is of this kind; ``write`` puts its workflow into a builder."""
+
+    name: str
+    about: str
+    fits: Callable[[Subject], bool]
+    write: Callable[[Subject, WorkflowBuilder], None]
+
+
+__all__ = ["Kind"]

@@ -1,0 +1,83 @@
+"""Sections beside the workflow: the model's sizes, its tokenizer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.config.model_config import ModelConfig
+from workbench.describe.builder import WorkflowBuilder
+from workbench.describe.steps import given
+from workbench.describe.subject import Subject
+from workbench.metadata.document.model import Attention, ModelFacts
+from workbench.metadata.document.package import PackageFacts, SpecialToken, Tokenizer, TokenizerArtifact
+
+TOKENIZER = "tokenizer.json"
+
+
+def add_model(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = None) -> None:
+    """Sizes of a text generator; ``capacity`` is the length of a cache that does not grow."""
+    config = subject.config
+    if config is None:
+        return
+    builder.section("model", ModelFacts(**given(
+        attention=_attention(config),
+        max_sequence_length=min(capacity or config.max_position_embeddings, config.max_position_embeddings),
+        vocab_size=config.vocab_size,
+    )))  # fmt: skip
+
+
+def _attention(config: ModelConfig) -> Attention:
+    one_each = config.num_attention_heads == config.num_key_value_heads
+    return Attention(**given(
+        type="multi_head" if one_each else "grouped_query",
+        num_attention_heads=config.num_attention_heads,
+        num_kv_heads=config.num_key_value_heads,
+        head_dim=config.head_dim,
+        sliding_window=config.sliding_window,
+    ))  # fmt: skip
+
+
+def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
+    """The tokenizer's file and the ids that the runtime asks for by meaning; nothing without a tokenizer."""
+    folder = subject.package.tokenizer
+    words = _read(folder / TOKENIZER) if folder is not None else None
+    if words is None or subject.config is None:
+        return
+    texts = {token.get("id"): token.get("content") for token in words.get("added_tokens") or ()}
+    texts |= {number: text for text, number in _vocabulary(words).items() if number not in texts}
+    builder.section("package", PackageFacts(tokenizer=Tokenizer(**given(
+        algorithm=str(words.get("model", {}).get("type") or "unknown").lower(),
+        vocab_size=subject.config.vocab_size,
+        byte_level=True if "ByteLevel" in json.dumps(words.get("decoder")) else None,
+        artifacts=(TokenizerArtifact(location=TOKENIZER),),
+        special_tokens=dict(_special(subject.config, texts)),
+    ))))  # fmt: skip
+
+
+def _read(path: Path) -> Mapping[str, Any] | None:
+    try:
+        words = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return words if isinstance(words, dict) else None
+
+
+def _vocabulary(words: Mapping[str, Any]) -> Mapping[str, int]:
+    found = words.get("model", {}).get("vocab")
+    return found if isinstance(found, dict) else {}
+
+
+def _special(config: ModelConfig, texts: Mapping[Any, Any]) -> Iterator[tuple[str, SpecialToken]]:
+    """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
+    ends = config.eos_token_id if isinstance(config.eos_token_id, tuple) else (config.eos_token_id,)
+    names = [("pad", config.pad_token_id), ("bos", config.bos_token_id)]
+    names += [("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1)]
+    for name, number in names:
+        if number is not None and 0 <= number < config.vocab_size:
+            yield name, SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>"))
+
+
+__all__ = ["add_model", "add_tokenizer"]
