@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from workbench.importing.entries import ConfigEntry, LossyImportError
 from workbench.importing.importer import import_genai_config
+from workbench.importing.result import GenaiImport
 
-__all__ = ["ConfigEntry", "LossyImportError", "import_genai_config"]
+__all__ = ["ConfigEntry", "GenaiImport", "LossyImportError", "import_genai_config"]

@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from workbench.errors import ConfigError, UnsupportedError, wrong_type
+from workbench.describe import InferenceMetadata, WorkflowBuilder
+from workbench.describe.builder import plain
+from workbench.describe.kinds import KINDS
+from workbench.describe.kinds.decoder import COMPONENT
+from workbench.errors import ConfigError, Diagnostic, UnsupportedError, wrong_type
 from workbench.importing.agreement import agreed
-from workbench.importing.entries import LossyImportError
-from workbench.importing.reading import config_of, folder_of
+from workbench.importing.entries import ConfigEntry, LossyImportError
+from workbench.importing.fitting import fitted, fitting_of, second_name
+from workbench.importing.names import renamed
+from workbench.importing.reading import check_files, config_of, folder_of
+from workbench.importing.result import GenaiImport
+from workbench.importing.sections import add_sections, tokenizer_of
+from workbench.importing.subject import FolderSubject, subject_of
 from workbench.importing.walk import Walk, walk
+from workbench.metadata.document import Document
+from workbench.metadata.files import look_for
 
 _SHOWN = 3
 
 
-def import_genai_config(folder: str | os.PathLike[str], allow_lossy: bool = False) -> None:
+def import_genai_config(folder: str | os.PathLike[str], allow_lossy: bool = False) -> GenaiImport:
+    """Describe a folder that was made for ONNX Runtime GenAI as a workflow: one decoder fed by tokens.
+
+    Every key of ``genai_config.json`` is asked about. What a document has no place for, and what is unknown, is a
+    loss; ``allow_lossy`` decides whether losses are an error, and nothing else. The config is held against the graph
+    and the tokenizer first; weights are not read. There is no way back.
+
+    Args:
+        folder: with ``genai_config.json``, the decoder's graph and, best, ``tokenizer.json``.
+        allow_lossy: go on where something is lost; ``losses`` of the result lists it.
+
+    Raises:
+        LossyImportError: something would be lost; its ``losses`` lists each value with the reason.
+        UnsupportedError: the model is more than one decoder fed by tokens.
+        ConfigError: the config cannot be read, or it contradicts itself, the graph or the tokenizer.
+        ModelFileError: no such folder, no config in it, or no usable graph.
+        ArgumentError: an argument has a type that is not taken.
+
+    Source: the keys are those of onnxruntime-genai 0.18.0, each given to its own parser (``export.keys``).
+    """
     place = folder_of(folder)
     if not isinstance(allow_lossy, bool):
         raise wrong_type("allow_lossy", allow_lossy, "True or False")
@@ -22,10 +54,44 @@ def import_genai_config(folder: str | os.PathLike[str], allow_lossy: bool = Fals
     found = walk(config)
     _check_kinds(place, found)
     _check_parts(place, found)
-    subject, notes = agreed(place, config)
-    if found.losses and not allow_lossy:
-        raise LossyImportError(str(place), found.losses)
-    return None
+    check_files(place, found.values)
+    read, findings = agreed(place, config)
+    subject = subject_of(read, found.values)
+    entries = tuple(_fates(place, found))
+    losses = tuple(entry for entry in entries if entry.is_lost)
+    if losses and not allow_lossy:
+        raise LossyImportError(str(place), losses)
+    return GenaiImport(place, _described(subject, place, findings), entries)
+
+
+def _described(subject: FolderSubject, folder: Path, findings: tuple[Diagnostic, ...]) -> InferenceMetadata:
+    """By the first kind of ``describe`` that the decoder is of, under the graph's own names."""
+    kind = next((kind for kind in KINDS if kind.fits(subject)), None)
+    if kind is None:
+        known = "; ".join(f"{one.name} ({one.about})" for one in KINDS)
+        raise UnsupportedError(f"The decoder of {folder} cannot be described as {known}. Export it in another form.")
+    builder = WorkflowBuilder()
+    if fitting := fitting_of(subject):
+        name = second_name(subject.file)
+        builder.artifacts[name] = fitted(folder / subject.file, fitting)
+        builder.notes += fitting.notes(name)
+        subject = dataclasses.replace(subject, file=name)
+    kind.write(subject, builder)
+    add_sections(builder, subject.values, folder)
+    data = renamed(plain(builder.document()), COMPONENT, subject.names)
+    notes = (*builder.notes, *(f"{one.message} {one.hint}".strip() for one in findings))
+    artifacts = dict(builder.artifacts)
+    return InferenceMetadata(Document.model_validate(data), kind.name, folder.name, artifacts, notes)
+
+
+def _fates(folder: Path, found: Walk) -> Iterator[ConfigEntry]:
+    """Special tokens belong to the facts of a tokenizer; without one the document has no place for them."""
+    without = look_for(folder, tokenizer_of(found.values)) != "there"
+    for entry in found.entries:
+        if without and (entry.path.endswith("_token_id") or entry.path == "model.tokenizer_dir"):
+            note = "facts of a tokenizer, and there is no tokenizer.json"
+            entry = dataclasses.replace(entry, fate="dropped", note=note)
+        yield entry
 
 
 def _check_kinds(folder: Path, found: Walk) -> None:

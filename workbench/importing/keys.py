@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Kind = Literal["text", "template", "whole", "wholes", "ends", "number", "flag"]
+Kind = Literal["text", "template", "size", "whole", "wholes", "ends", "number", "flag"]
 
 KIND_WORDS: Mapping[Kind, str] = {
-    "text": "text", "template": "a name with one %d for the layer", "whole": "a whole number from 0 to 2^31 - 1",
+    "text": "text", "template": "a name with one %d for the layer", "size": "a whole number from 1 to 2^31 - 1",
+    "whole": "a whole number from 0 to 2^31 - 1",
     "wholes": "a list of whole numbers", "ends": "a whole number from 0 to 2^31 - 1, or a list of them",
     "number": "a finite number", "flag": "true or false",
 }  # fmt: skip
@@ -35,17 +36,17 @@ _CACHE = {"past_key_names": "key", "past_value_names": "value"}
 
 IMPORTED: Mapping[str, tuple[Kind, str]] = {
     "model.type": ("text", "model.architecture"),
-    "model.vocab_size": ("whole", "model.vocab_size"),
-    "model.context_length": ("whole", "model.max_sequence_length"),
+    "model.vocab_size": ("size", "model.vocab_size"),
+    "model.context_length": ("size", "model.max_sequence_length"),
     "model.tokenizer_dir": ("text", "package.tokenizer.artifacts"),
     **{f"model.{name}_token_id": ("whole", f"package.tokenizer.special_tokens.{name}") for name in TOKENS},
     "model.eos_token_id": ("ends", "package.tokenizer.special_tokens.eos, eos_2, ..."),
     "model.decoder.filename": ("text", "the decoder's artifact"),
-    "model.decoder.head_size": ("whole", "model.attention.head_dim"),
-    "model.decoder.num_attention_heads": ("whole", "model.attention.num_attention_heads"),
-    "model.decoder.num_key_value_heads": ("whole", "model.attention.num_kv_heads"),
-    "model.decoder.num_hidden_layers": ("whole", "the layers of the cache"),
-    "model.decoder.sliding_window.window_size": ("whole", "model.attention.sliding_window"),
+    "model.decoder.head_size": ("size", "model.attention.head_dim"),
+    "model.decoder.num_attention_heads": ("size", "model.attention.num_attention_heads"),
+    "model.decoder.num_key_value_heads": ("size", "model.attention.num_kv_heads"),
+    "model.decoder.num_hidden_layers": ("size", "the layers of the cache"),
+    "model.decoder.sliding_window.window_size": ("size", "model.attention.sliding_window"),
     "model.decoder.sliding_window.layers": ("wholes", "the layers of the group of windows"),
     **{f"model.decoder.inputs.{key}": ("text", f"the port of the role {role}") for key, role in _INPUTS.items()},
     **{f"model.decoder.inputs.{key}": ("template", f"the {role} ports read") for key, role in _CACHE.items()},

@@ -130,6 +130,10 @@ def _whole(value: Any) -> int | None:
     return int(value) if value == int(value) else None
 
 
+def _size(value: Any) -> int | None:
+    return _whole(value) or None
+
+
 def _wholes(value: Any) -> list[int] | None:
     found = [_whole(one) for one in value] if isinstance(value, list) else [None]
     return None if None in found else [one for one in found if one is not None]
@@ -151,6 +155,6 @@ def _flag(value: Any) -> bool | None:
 
 
 _KINDS: Mapping[Kind, Any] = {
-    "text": _text, "template": _template, "whole": _whole, "wholes": _wholes, "ends": _ends, "number": _number,
+    "text": _text, "template": _template, "size": _size, "whole": _whole, "wholes": _wholes, "ends": _ends, "number": _number,
     "flag": _flag,
 }  # fmt: skip
