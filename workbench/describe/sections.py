@@ -13,6 +13,7 @@ from workbench.describe.steps import given
 from workbench.describe.subject import Subject
 from workbench.metadata.document.model import Attention, ModelFacts
 from workbench.metadata.document.package import PackageFacts, SpecialToken, Tokenizer, TokenizerArtifact
+from workbench.package.generation import generation_words, special_tokens
 
 TOKENIZER = "tokenizer.json"
 
@@ -45,7 +46,7 @@ def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
     folder = subject.package.tokenizer
     if folder is None or subject.config is None:
         return
-    found = tokenizer_facts(folder / TOKENIZER, TOKENIZER, subject.config.vocab_size, dict(_special(subject.config)))
+    found = tokenizer_facts(folder / TOKENIZER, TOKENIZER, subject.config.vocab_size, dict(_special(subject)))
     if found is not None:
         builder.section("package", PackageFacts(tokenizer=found))
 
@@ -92,11 +93,11 @@ def _texts(words: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     yield from ((number, text) for text, number in pairs if isinstance(number, int) and isinstance(text, str))
 
 
-def _special(config: ModelConfig) -> Iterator[tuple[str, int]]:
-    ends = config.eos_token_id if isinstance(config.eos_token_id, tuple) else (config.eos_token_id,)
-    names = [("pad", config.pad_token_id), ("bos", config.bos_token_id)]
-    yield from ((name, number) for name, number in names if number is not None)
-    yield from numbered(end for end in ends if end is not None)
+def _special(subject: Subject) -> Iterator[tuple[str, int]]:
+    assert subject.config is not None
+    found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
+    yield from ((name, found[f"{name}_token_id"]) for name in ("pad", "bos") if f"{name}_token_id" in found)
+    yield from numbered(found.get("eos_token_id", ()))
 
 
 __all__ = ["add_model", "add_tokenizer", "numbered", "tokenizer_facts"]

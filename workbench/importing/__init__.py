@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.importing.entries import ConfigEntry, LossyImportError
+from workbench.importing.entries import ConfigEntry
 from workbench.importing.importer import import_genai_config
 from workbench.importing.result import GenaiImport
 
-__all__ = ["ConfigEntry", "GenaiImport", "LossyImportError", "import_genai_config"]
+__all__ = ["ConfigEntry", "GenaiImport", "import_genai_config"]

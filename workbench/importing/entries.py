@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-from workbench.errors import UnsupportedError, some
+from workbench.errors import LossyImportError, some
 from workbench.metadata.wording import brief
 
 Fate = Literal["imported", "dropped", "unknown"]
@@ -30,20 +30,18 @@ class ConfigEntry:
         return f"{self.path} = {brief(self.value)} {arrow} {self.note}"
 
 
-class LossyImportError(UnsupportedError):
-    """An import would lose something and was not allowed to; ``losses`` has every entry."""
-
-    def __init__(self, folder: str, losses: tuple[ConfigEntry, ...]) -> None:
-        self.losses = losses
-        unknown = [loss for loss in losses if loss.fate == "unknown"]
-        parts = [f"unknown: {_named(unknown)}"] if unknown else []
-        dropped = [loss for loss in losses if loss.fate == "dropped"]
-        parts += [f"without a place in the document: {_named(dropped)}"] if dropped else []
-        super().__init__(
-            f"The import of {folder} would lose {len(losses)} of the values of its genai_config.json: "
-            f"{'; '.join(parts)}. Pass allow_lossy=True (--allow-lossy) to go on without them, each listed with the "
-            "reason, or remove them from the config."
-        )
+def lossy(folder: object, losses: tuple[ConfigEntry, ...]) -> LossyImportError:
+    """The error of an import that would lose these."""
+    unknown = [loss for loss in losses if loss.fate == "unknown"]
+    dropped = [loss for loss in losses if loss.fate == "dropped"]
+    parts = [f"unknown: {_named(unknown)}"] if unknown else []
+    parts += [f"without a place in a document: {_named(dropped)}"] if dropped else []
+    count = "1 value" if len(losses) == 1 else f"{len(losses)} values"
+    return LossyImportError(
+        f"The import of {folder} would lose {count} of genai_config.json; {'; '.join(parts)}. Pass allow_lossy=True "
+        "(--allow-lossy) to go on without, each listed with the reason, or remove them from the config.",
+        losses,
+    )
 
 
 def _named(losses: list[ConfigEntry]) -> str:

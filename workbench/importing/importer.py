@@ -13,7 +13,7 @@ from workbench.describe.kinds import KINDS
 from workbench.describe.kinds.decoder import COMPONENT
 from workbench.errors import ConfigError, Diagnostic, UnsupportedError, wrong_type
 from workbench.importing.agreement import agreed
-from workbench.importing.entries import ConfigEntry, LossyImportError
+from workbench.importing.entries import ConfigEntry, lossy
 from workbench.importing.fitting import fitted, fitting_of, second_name
 from workbench.importing.names import renamed
 from workbench.importing.reading import check_files, config_of, folder_of
@@ -60,7 +60,7 @@ def import_genai_config(folder: str | os.PathLike[str], allow_lossy: bool = Fals
     entries = tuple(_fates(place, found))
     losses = tuple(entry for entry in entries if entry.is_lost)
     if losses and not allow_lossy:
-        raise LossyImportError(str(place), losses)
+        raise lossy(place, losses)
     return GenaiImport(place, _described(subject, place, findings), entries)
 
 

@@ -46,8 +46,8 @@ IMPORTED: Mapping[str, tuple[Kind, str]] = {
     "model.decoder.num_attention_heads": ("size", "model.attention.num_attention_heads"),
     "model.decoder.num_key_value_heads": ("size", "model.attention.num_kv_heads"),
     "model.decoder.num_hidden_layers": ("size", "the layers of the cache"),
-    "model.decoder.sliding_window.window_size": ("size", "model.attention.sliding_window"),
-    "model.decoder.sliding_window.layers": ("wholes", "the layers of the group of windows"),
+    "model.decoder.sliding_window.window_size": ("size", "the group of windows; the graph masks them"),
+    "model.decoder.sliding_window.layers": ("wholes", "the layers of that group"),
     **{f"model.decoder.inputs.{key}": ("text", f"the port of the role {role}") for key, role in _INPUTS.items()},
     **{f"model.decoder.inputs.{key}": ("template", f"the {role} ports read") for key, role in _CACHE.items()},
     "model.decoder.outputs.logits": ("text", "the port of the role logits"),
@@ -91,7 +91,9 @@ DROPPED: Mapping[str, str] = {
     },
     **{
         f"model.decoder.inputs.{key}": "a number that the client counts for itself"
-        for key in ("past_sequence_length", "current_sequence_length", "total_sequence_length", "past_key_values_length")
+        for key in (
+            "past_sequence_length", "current_sequence_length", "total_sequence_length", "past_key_values_length",
+        )
     },
     "model.decoder.inputs.cache_indirection": "the client's bookkeeping of beams",
     "model.decoder.outputs.hidden_states": "an output that no step of generation reads",

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.files import write_atomic
-from workbench.describe.result import FILE
 from workbench.errors import SaveError, root_cause
+from workbench.export.metadata_folder import FILE, files_of
 from workbench.metadata.reading import FILE_NAMES
 
 if TYPE_CHECKING:
-    import onnx_ir as ir
-
     from workbench.importing.result import GenaiImport
 
 
@@ -22,32 +20,25 @@ def save(found: GenaiImport, *, overwrite: bool) -> tuple[Path, ...]:
     Raises:
         SaveError: a file is there already, or cannot be written.
     """
-    folder, graphs = found.folder, found.metadata.artifacts
-    _check_free(folder, [*graphs], overwrite)
-    text = found.metadata.to_yaml("v1").encode("utf-8")
+    folder, files = found.folder, files_of(found.metadata)
+    files[FILE] = files.pop(FILE)
+    _check_free(folder, [*files], overwrite)
     try:
-        for name, model in graphs.items():
-            write_atomic(folder / name, _bytes(model))
-        write_atomic(folder / FILE, text)
+        for name, content in files.items():
+            write_atomic(folder / name, content)
     except OSError as error:
         raise SaveError(
             f"{folder} cannot be written to: {root_cause(error)}. What was there before is untouched. Choose a folder "
             "that is writable and has room."
         ) from None
-    return tuple(folder / name for name in (*graphs, FILE))
+    return tuple(folder / name for name in files)
 
 
-def _check_free(folder: Path, graphs: list[str], overwrite: bool) -> None:
-    held = [name for name in (*FILE_NAMES, *graphs) if (folder / name).exists()]
+def _check_free(folder: Path, files: list[str], overwrite: bool) -> None:
+    held = [name for name in dict.fromkeys((*FILE_NAMES, *files)) if (folder / name).exists()]
     other = [name for name in held if name in FILE_NAMES and name != FILE]
     if other or (held and not overwrite):
         raise SaveError(
-            f"{folder} holds {held[0]} already. "
-            + (f"Remove {other[0]} first: readers would take one of the two." if other else "Pass overwrite=True.")
+            f"{folder} holds {(other or held)[0]} already. "
+            + ("Remove it first: readers would take one of the two." if other else "Pass overwrite=True.")
         )
-
-
-def _bytes(model: ir.Model) -> bytes:
-    import onnx_ir as ir
-
-    return ir.to_proto(model).SerializeToString()

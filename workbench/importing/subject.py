@@ -26,7 +26,11 @@ Values = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
-    """What a config says of the model, in the words of Hugging Face; None where it is silent."""
+    """What a config says of the model, in the words of Hugging Face; None where it is silent.
+
+    ``sliding_window`` always is: it is a matter of the graph and of single layers. The published client (0.1.0.dev6)
+    cuts the cache of every layer to a window that is stated for the model, and answers wrong.
+    """
 
     vocab_size: int
     max_position_embeddings: int
@@ -77,7 +81,7 @@ class FolderSubject(Subject):
             head_dim=self.values.get(_WIDTH) or cache[0].past.size(-1),
             num_attention_heads=self.values.get("model.decoder.num_attention_heads"),
             num_key_value_heads=self.values.get(_HEADS) or cache[0].past.size(1),
-            sliding_window=next(iter(sorted({w for pair in cache if (w := self.window(pair.layer))})), None),
+            sliding_window=None,
         )
 
     def artifact(self, key: str) -> str:
@@ -115,8 +119,8 @@ def subject_of(found: linted.Subject, values: Values) -> FolderSubject:
     unfed = [name for name in found.facts.inputs if name not in fed]
     if unfed:
         raise ConfigError(
-            f"{found.graph} takes {some(unfed, 3)}, which the config does not name as tokens, mask, positions or cache, "
-            "so nobody would feed it. Export the model again, or build the graph without."
+            f"{found.graph} takes {some(unfed, 3)} which the config does not name as tokens, mask, positions or cache; "
+            "nobody would feed it. Export the model again, or build the graph without."
         )
     return FolderSubject(Package({}), found.facts, values, names, found.graph)
 

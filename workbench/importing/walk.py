@@ -155,6 +155,6 @@ def _flag(value: Any) -> bool | None:
 
 
 _KINDS: Mapping[Kind, Any] = {
-    "text": _text, "template": _template, "size": _size, "whole": _whole, "wholes": _wholes, "ends": _ends, "number": _number,
-    "flag": _flag,
+    "text": _text, "template": _template, "size": _size, "whole": _whole, "wholes": _wholes, "ends": _ends,
+    "number": _number, "flag": _flag,
 }  # fmt: skip
