@@ -112,7 +112,9 @@ LOST = {"model.decoder.session_options.log_id", "model.decoder.hidden_size"}
         pytest.param(by_us("default"), "llama", "exercise", LOST, id="ours-default-llama"),
     ],
 )
-def test_greedy_tokens_equal_hugging_face(make: Any, model_type: str, kind: Any, lost: set[str], tmp_path: Path) -> None:
+def test_greedy_tokens_equal_hugging_face(
+    make: Any, model_type: str, kind: Any, lost: set[str], tmp_path: Path
+) -> None:
     """Families that each builder gets right (see the client's tests for what they get wrong)."""
     model = model_in(tmp_path / "hf", model_type, kind)
     make(tmp_path / "hf", tmp_path / "x")

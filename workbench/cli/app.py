@@ -15,7 +15,7 @@ from workbench.cli.diff import SCHEMA as DIFF_SCHEMA
 from workbench.cli.diff import diff
 from workbench.cli.doctor import SCHEMA as DOCTOR_SCHEMA
 from workbench.cli.document import SCHEMA as COMPARISON_SCHEMA
-from workbench.cli.metadata import app as metadata_app
+from workbench.cli.metadata_import import app as metadata_app
 from workbench.cli.shell import (
     FAILED,
     check_can_write,
