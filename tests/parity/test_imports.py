@@ -14,6 +14,7 @@ import pytest
 from tests.families import hf_config, hf_model
 from tests.parity.test_client import hf_greedy
 from tests.unit.export.folders import change_config, set_in, write_tokenizer
+from tests.unit.importing.folders import rename_ports
 from workbench.build import build
 from workbench.export import export
 from workbench.importing import GenaiImport, import_genai_config
@@ -70,11 +71,16 @@ def by_mobius(ep: str) -> Any:
     return make
 
 
-def by_us(ep: str) -> Any:
+def by_us(ep: str, **variant: Any) -> Any:
     def make(source: Path, folder: Path) -> None:
-        export(build(source, execution_provider=ep, dtype="float32"), folder, progress=False)
+        export(build(source, execution_provider=ep, dtype="float32", **variant), folder, progress=False)
 
     return make
+
+
+def renamed(source: Path, folder: Path) -> None:
+    by_us("default")(source, folder)
+    rename_ports(folder)
 
 
 def run(folder: Path, new: int = NEW) -> tuple[list[int], list[int]]:
@@ -109,7 +115,8 @@ LOST = {"model.decoder.session_options.log_id", "model.decoder.hidden_size"}
         pytest.param(by_mobius("default"), "llama", "default", LOST, id="mobius-default-llama"),
         pytest.param(by_mobius("cpu"), "mistral", "exercise", LOST, id="mobius-cpu-mistral-windows"),
         pytest.param(by_us("cpu"), "qwen3", "exercise", LOST, id="ours-cpu-qwen3-windows"),
-        pytest.param(by_us("default"), "llama", "exercise", LOST, id="ours-default-llama"),
+        pytest.param(renamed, "llama", "exercise", LOST, id="ours-default-llama-other-names"),
+        pytest.param(by_us("default", cache_length=96), "llama", "exercise", LOST, id="ours-default-llama-fixed-cache"),
     ],
 )
 def test_greedy_tokens_equal_hugging_face(

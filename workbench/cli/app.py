@@ -15,7 +15,7 @@ from workbench.cli.diff import SCHEMA as DIFF_SCHEMA
 from workbench.cli.diff import diff
 from workbench.cli.doctor import SCHEMA as DOCTOR_SCHEMA
 from workbench.cli.document import SCHEMA as COMPARISON_SCHEMA
-from workbench.cli.metadata_import import app as metadata_app
+from workbench.cli.metadata import app as metadata_app
 from workbench.cli.shell import (
     FAILED,
     check_can_write,
@@ -277,3 +277,4 @@ def doctor(
 
 
 from workbench.cli import export as _export_verbs  # noqa: E402, F401  # verbs of a file of their own
+from workbench.cli import metadata_import as _import_verb  # noqa: E402, F401  # the same

@@ -58,7 +58,7 @@ class WorkflowBuilder:
     """Inputs, outputs, components, cells, groups and steps under names of their own; each method gives the name back.
 
     Only what is said ends up in the document: defaults are left out. ``artifacts`` holds the graphs that were made
-    for the workflow itself, by file name.
+    for the workflow itself, by file name; ``models`` those that take the place of a graph of the package, by its key.
     """
 
     def __init__(self) -> None:
@@ -71,6 +71,7 @@ class WorkflowBuilder:
         self.steps: list[AnyStep] = []
         self.sections: dict[str, Any] = {}
         self.artifacts: dict[str, ir.Model] = {}
+        self.models: dict[str, ir.Model] = {}
         self.notes: list[str] = []
         self._serving: dict[str, str] = {}
         self._abis: dict[str, str] = {}
@@ -175,7 +176,7 @@ class WorkflowBuilder:
             "contract": contract, "scope": scope, "initializer": initializer,
             "recurrence": recurrence or Invariant(kind="invariant"), **owned, **more,
         }  # fmt: skip
-        return self._add(self.state, "a state cell", name, StateCell(**words))  # type: ignore[arg-type]
+        return self._add(self.state, "a state cell", name, StateCell(**words))
 
     def group(self, name: str, kind: str, layout: str, **words: Any) -> str:
         """Cells that the runtime keeps together; their ports are added by :meth:`alias`."""

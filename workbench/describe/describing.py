@@ -28,8 +28,9 @@ def describe(package: Package, *, kind: str | None = None) -> InferenceMetadata:
     chosen, builder = _kind(subject, kind), WorkflowBuilder()
     chosen.write(subject, builder)
     return InferenceMetadata(
-        builder.document(), chosen.name, package.name, artifacts=dict(builder.artifacts), notes=tuple(builder.notes)
-    )
+        builder.document(), chosen.name, package.name, artifacts=dict(builder.artifacts), models=dict(builder.models),
+        notes=tuple(builder.notes),
+    )  # fmt: skip
 
 
 def _kind(subject: Subject, asked: str | None) -> Kind:

@@ -31,13 +31,14 @@ def add_model(subject: Subject, builder: WorkflowBuilder, *, capacity: int | Non
 
 
 def _attention(config: ModelConfig) -> Attention:
+    """Heads alone. A window named here is one that the runtime keeps by dropping tokens from every layer's cache
+    (measured with onnx-genai 0.1.0.dev6); our graphs mask what lies before it and count from the first token on."""
     one_each = config.num_attention_heads == config.num_key_value_heads
     return Attention(**given(
         type="multi_head" if one_each else "grouped_query",
         num_attention_heads=config.num_attention_heads,
         num_kv_heads=config.num_key_value_heads,
         head_dim=config.head_dim,
-        sliding_window=config.sliding_window,
     ))  # fmt: skip
 
 
@@ -75,6 +76,14 @@ def numbered(ends: Iterable[int]) -> Iterator[tuple[str, int]]:
     yield from (("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1))
 
 
+def ends_of(subject: Subject) -> tuple[int, ...]:
+    """The ids that end a text; none where the model names none."""
+    if subject.config is None:
+        return ()
+    found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
+    return tuple(found.get("eos_token_id", ()))
+
+
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
         words = json.loads(path.read_text("utf-8"))
@@ -100,4 +109,4 @@ def _special(subject: Subject) -> Iterator[tuple[str, int]]:
     yield from numbered(found.get("eos_token_id", ()))
 
 
-__all__ = ["add_model", "add_tokenizer", "numbered", "tokenizer_facts"]
+__all__ = ["add_model", "add_tokenizer", "ends_of", "numbered", "tokenizer_facts"]

@@ -64,7 +64,7 @@ def second_name(artifact: str) -> str:
 
 
 def fitted(path: Path, fitting: Fitting) -> ir.Model:
-    """The graph with the changes; weights in files of their own stay there."""
+    """The graph with the changes, if any; weights in files of their own stay there."""
     import onnx_ir as ir
 
     model = ir.load(path)

@@ -19,7 +19,7 @@ from workbench.importing.names import renamed
 from workbench.importing.reading import check_files, config_of, folder_of
 from workbench.importing.result import GenaiImport
 from workbench.importing.sections import add_sections, tokenizer_of
-from workbench.importing.subject import FolderSubject, subject_of
+from workbench.importing.subject import FolderSubject, subject_of, with_graph
 from workbench.importing.walk import Walk, walk
 from workbench.metadata.document import Document
 from workbench.metadata.files import look_for
@@ -70,18 +70,21 @@ def _described(subject: FolderSubject, folder: Path, findings: tuple[Diagnostic,
     if kind is None:
         known = "; ".join(f"{one.name} ({one.about})" for one in KINDS)
         raise UnsupportedError(f"The decoder of {folder} cannot be described as {known}. Export it in another form.")
-    builder = WorkflowBuilder()
-    if fitting := fitting_of(subject):
-        name = second_name(subject.file)
-        builder.artifacts[name] = fitted(folder / subject.file, fitting)
-        builder.notes += fitting.notes(name)
-        subject = dataclasses.replace(subject, file=name)
-    kind.write(subject, builder)
+    builder, fitting = WorkflowBuilder(), fitting_of(subject)
+    model = fitted(folder / subject.file, fitting)
+    kind.write(with_graph(subject, model), builder)
     add_sections(builder, subject.values, folder)
     data = renamed(plain(builder.document()), COMPONENT, subject.names)
-    notes = (*builder.notes, *(f"{one.message} {one.hint}".strip() for one in findings))
+    notes = [*builder.notes, *(f"{one.message} {one.hint}".strip() for one in findings)]
     artifacts = dict(builder.artifacts)
-    return InferenceMetadata(Document.model_validate(data), kind.name, folder.name, artifacts, notes)
+    if fitting or builder.models:
+        name = second_name(subject.file)
+        artifacts[name] = builder.models.get("model", model)
+        data["pipeline"]["workflow"]["components"][COMPONENT]["implementation"]["artifact"] = name
+        notes = fitting.notes(name) + notes
+    return InferenceMetadata(
+        Document.model_validate(data), kind.name, folder.name, artifacts=artifacts, notes=tuple(notes)
+    )
 
 
 def _fates(folder: Path, found: Walk) -> Iterator[ConfigEntry]:

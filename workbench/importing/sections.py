@@ -18,14 +18,15 @@ Values = Mapping[str, Any]
 
 def add_sections(builder: WorkflowBuilder, values: Values, folder: Path) -> None:
     """What the config says beside the decoder: the kind of model, the tokenizer's facts, how to generate."""
-    known = builder.sections["model"].model_dump(by_alias=True, exclude_unset=True)
-    chunk = values.get("search.chunk_size")
-    prefill = {"runtime_configurable": {"chunked_prefill": {"chunk_size": chunk}}} if chunk else {}
-    builder.sections["model"] = ModelFacts(**known, architecture=values["model.type"], **prefill)
+    facts = builder.sections["model"].model_dump(by_alias=True, exclude_unset=True)
+    facts["architecture"] = values["model.type"]
+    if chunk := values.get("search.chunk_size"):
+        facts["runtime_configurable"] = {"chunked_prefill": {"chunk_size": chunk}}
+    builder.sections["model"] = ModelFacts.model_validate(facts)
     location = tokenizer_of(values)
-    facts = tokenizer_facts(folder / location, location, values["model.vocab_size"], dict(_tokens(values)))
-    if facts is not None:
-        builder.section("package", PackageFacts(tokenizer=facts))
+    tokenizer = tokenizer_facts(folder / location, location, values["model.vocab_size"], dict(_tokens(values)))
+    if tokenizer is not None:
+        builder.section("package", PackageFacts(tokenizer=tokenizer))
     said = {name: values[f"search.{name}"] for name in DEFAULTS if f"search.{name}" in values}
     if said:
         builder.section("generation", Generation(defaults=GenerationDefaults(**given(**said))))

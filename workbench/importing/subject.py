@@ -8,13 +8,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.graph_facts import GraphFacts, Port
 from workbench.describe.subject import PAST, PRESENT, Subject
 from workbench.errors import ConfigError, some
 from workbench.export import subject as linted
 from workbench.package import Package
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
 
 TOKENS = ("input_ids", "attention_mask", "position_ids")
 _CACHES = (
@@ -26,18 +29,16 @@ Values = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
-    """What a config says of the model, in the words of Hugging Face; None where it is silent.
-
-    ``sliding_window`` always is: it is a matter of the graph and of single layers. The published client (0.1.0.dev6)
-    cuts the cache of every layer to a window that is stated for the model, and answers wrong.
-    """
+    """What a config says of the model, in the words of Hugging Face; None where it is silent."""
 
     vocab_size: int
     max_position_embeddings: int
     head_dim: int | None
     num_attention_heads: int | None
     num_key_value_heads: int | None
-    sliding_window: int | None
+    bos_token_id: int | None
+    eos_token_id: tuple[int, ...]
+    pad_token_id: int | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,7 +82,9 @@ class FolderSubject(Subject):
             head_dim=self.values.get(_WIDTH) or cache[0].past.size(-1),
             num_attention_heads=self.values.get("model.decoder.num_attention_heads"),
             num_key_value_heads=self.values.get(_HEADS) or cache[0].past.size(1),
-            sliding_window=None,
+            bos_token_id=self.values.get("model.bos_token_id"),
+            eos_token_id=tuple(self.values.get("model.eos_token_id", ())),
+            pad_token_id=self.values.get("model.pad_token_id"),
         )
 
     def artifact(self, key: str) -> str:
@@ -123,6 +126,11 @@ def subject_of(found: linted.Subject, values: Values) -> FolderSubject:
             "nobody would feed it. Export the model again, or build the graph without."
         )
     return FolderSubject(Package({}), found.facts, values, names, found.graph)
+
+
+def with_graph(subject: FolderSubject, model: ir.Model) -> FolderSubject:
+    """The same with the graph itself, for kinds that make another one of it."""
+    return dataclasses.replace(subject, package=Package({"model": model}))
 
 
 def _names(found: linted.Subject, facts: GraphFacts) -> Iterator[tuple[str, str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.describe.kinds import decoder, windows
+from workbench.describe.kinds import decoder, static_cache, windows
 from workbench.describe.kinds.base import Kind
 
-KINDS: tuple[Kind, ...] = (decoder.KIND, windows.KIND)
+KINDS: tuple[Kind, ...] = (decoder.KIND, windows.KIND, static_cache.KIND)
 
 __all__ = ["KINDS", "Kind"]

@@ -8,7 +8,7 @@ from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds.base import Kind
 from workbench.describe.sections import add_model, add_tokenizer
-from workbench.describe.steps import emit, invoke, loop
+from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
 from workbench.metadata.document.state import Append, Reuse
 
@@ -44,9 +44,9 @@ def is_decoder(subject: Subject) -> bool:
     return "input_ids" in facts.inputs and "logits" in facts.outputs and set(facts.inputs) <= fed
 
 
-def write(subject: Subject, builder: WorkflowBuilder) -> None:
-    """One loop: decoder, token policy, emit; the cache is the runtime's."""
-    add_model(subject, builder)
+def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = None) -> None:
+    """One loop: decoder, token policy, emit; the cache is the runtime's. ``capacity``: it has so many slots."""
+    add_model(subject, builder, capacity=capacity)
     add_tokenizer(subject, builder)
     feeds = add_inputs(subject, builder)
     add_components(subject, builder)
@@ -55,7 +55,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     feeds |= {pair.past.name: cell_of(pair) for pair in pairs}
     given = {"logits": "step.logits"} | {pair.present.name: f"next.{cell_of(pair)}" for pair in pairs}
     controls = {name: f"next.{name}" for name in _CONTROLS}
-    body = [
+    body: list[AnyStep] = [
         invoke(COMPONENT, feeds, given),
         invoke(POLICY, {"logits": "step.logits"}, {"token": "step.token", **controls}),
         emit("step.token", "tokens", mode="append", when="active"),
