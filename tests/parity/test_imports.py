@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.families import hf_config, hf_model
-from tests.parity.test_client import hf_greedy
-from tests.unit.export.folders import change_config, set_in, write_tokenizer
+from tests.families import some_rows
+from tests.parity.test_client import built_by_genai, hf_greedy, saved
+from tests.parity.test_onnx_genai_client import NEW, engine_tokens
+from tests.unit.export.folders import change_config, set_in
 from tests.unit.importing.folders import rename_ports
 from workbench.build import build
 from workbench.export import export
@@ -27,70 +25,42 @@ pytestmark = [
         reason="onnx-genai is not installed: pip install onnx-genai==0.1.0.dev6",
     ),
 ]
-NEW = 32
-BYTES = "".join(map(chr, range(33, 127)))
-"""Tokens of the tiny tokenizer from 3 on, as far as they are printable."""
-PROMPT = "ThequickbrownfoxjumpsoverthelazydogThequickbrownfox"
-"""A token a letter; longer than the windows of the exercises."""
-IDS = [BYTES.index(letter) + 3 for letter in PROMPT]
-RUN = """
-import json, sys, onnx_genai
-engine = onnx_genai.Engine.from_dir(sys.argv[1])
-made = engine.generate(sys.argv[2], max_tokens=int(sys.argv[3]))
-print(json.dumps([list(engine.tokenize(sys.argv[2])), list(made.token_ids)]))
-"""
+(ROW,) = some_rows((40,))
+"""Longer than the windows of the exercises."""
+WIDTH = {"intermediate_size": 112}
+"""The builder of ORT GenAI 0.18 takes a layer that is as wide as the vocabulary (96) for the head."""
 
 
-def model_in(folder: Path, model_type: str, kind: Any) -> Any:
-    """A tiny model of Hugging Face as a folder. No width of it equals the vocabulary: the builder of ORT GenAI 0.18
-    takes any layer as wide as that for the head."""
-    words = {} if model_type == "phi" else {"intermediate_size": 112}
-    model = hf_model(hf_config(model_type, kind, **words))
-    model.save_pretrained(folder)
-    write_tokenizer(folder, model.config.vocab_size)
-    return model
-
-
-def by_genai(source: Path, folder: Path) -> None:
-    builder = pytest.importorskip(
-        "onnxruntime_genai.models.builder", reason="onnxruntime-genai is not installed: pip install -e '.[peers]'"
-    )
-    given = (None, str(source), str(folder), "fp32", "cpu", str(folder.parent / "cache"))
-    builder.create_model(*given, **builder.parse_extra_options(*given, []))
+def by_genai(model_type: str, kind: Any, folder: Path) -> None:
+    pytest.importorskip("onnxruntime_genai.models.builder", reason="not installed: pip install -e '.[peers]'")
+    built_by_genai(model_type, kind, folder, "cpu", "fp32", **WIDTH)
 
 
 def by_mobius(ep: str) -> Any:
-    def make(source: Path, folder: Path) -> None:
+    def make(model_type: str, kind: Any, folder: Path) -> None:
         mobius = pytest.importorskip("mobius", reason="mobius-onnx is not installed: pip install -e '.[peers]'")
         from mobius.integrations.ort_genai import export_package
 
-        package = mobius.build(str(source), execution_provider=ep, dtype="f32")
-        options = {"ep": ep, "local_config_dir": str(source), "progress_bar": False}
-        export_package(package, str(folder), context_length=128, **options)
+        package = mobius.build(str(folder / "hf"), execution_provider=ep, dtype="f32")
+        options = {"ep": ep, "local_config_dir": str(folder / "hf"), "progress_bar": False}
+        export_package(package, str(folder / "x"), context_length=128, **options)
 
     return make
 
 
-def by_us(ep: str, **variant: Any) -> Any:
-    def make(source: Path, folder: Path) -> None:
-        export(build(source, execution_provider=ep, dtype="float32", **variant), folder, progress=False)
+def by_us(ep: str, *, other_names: bool = False, **variant: Any) -> Any:
+    def make(model_type: str, kind: Any, folder: Path) -> None:
+        export(build(folder / "hf", execution_provider=ep, dtype="float32", **variant), folder / "x", progress=False)
+        if other_names:
+            rename_ports(folder / "x")
 
     return make
 
 
-def renamed(source: Path, folder: Path) -> None:
-    by_us("default")(source, folder)
-    rename_ports(folder)
-
-
-def run(folder: Path, new: int = NEW) -> tuple[list[int], list[int]]:
-    """Tokens of the prompt and the client's greedy answer; the config is gone, the document alone says how."""
+def run(folder: Path) -> list[int]:
+    """The client's answer; the config is gone, so that the document alone says how."""
     (folder / "genai_config.json").unlink()
-    command = [sys.executable, "-c", RUN, str(folder), PROMPT, str(new)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
-    ids, made = json.loads(done.stdout.splitlines()[-1])
-    return ids, made
+    return engine_tokens(folder, ROW)
 
 
 def imported(folder: Path) -> GenaiImport:
@@ -115,7 +85,9 @@ LOST = {"model.decoder.session_options.log_id", "model.decoder.hidden_size"}
         pytest.param(by_mobius("default"), "llama", "default", LOST, id="mobius-default-llama"),
         pytest.param(by_mobius("cpu"), "mistral", "exercise", LOST, id="mobius-cpu-mistral-windows"),
         pytest.param(by_us("cpu"), "qwen3", "exercise", LOST, id="ours-cpu-qwen3-windows"),
-        pytest.param(renamed, "llama", "exercise", LOST, id="ours-default-llama-other-names"),
+        pytest.param(
+            by_us("default", other_names=True), "llama", "exercise", LOST, id="ours-default-llama-other-names"
+        ),
         pytest.param(by_us("default", cache_length=96), "llama", "exercise", LOST, id="ours-default-llama-fixed-cache"),
     ],
 )
@@ -123,20 +95,19 @@ def test_greedy_tokens_equal_hugging_face(
     make: Any, model_type: str, kind: Any, lost: set[str], tmp_path: Path
 ) -> None:
     """Families that each builder gets right (see the client's tests for what they get wrong)."""
-    model = model_in(tmp_path / "hf", model_type, kind)
-    make(tmp_path / "hf", tmp_path / "x")
-    expected = hf_greedy(model, IDS)[:NEW]
+    expected = hf_greedy(saved(model_type, kind, tmp_path / "hf", **WIDTH), ROW)[:NEW]
+    assert len(set(expected)) >= 9
+    make(model_type, kind, tmp_path)
     unused = next(token for token in reversed(range(96)) if token not in expected)
     change_config(tmp_path / "x", set_in("model.eos_token_id", unused))
     assert {loss.path for loss in imported(tmp_path / "x").losses} == lost
-    assert run(tmp_path / "x") == (IDS, expected)
+    assert run(tmp_path / "x") == expected
 
 
 def test_every_end_of_a_list_ends_an_answer(tmp_path: Path) -> None:
-    model = model_in(tmp_path / "hf", "llama", "exercise")
-    by_us("cpu")(tmp_path / "hf", tmp_path / "x")
-    expected = hf_greedy(model, IDS)[:NEW]
+    expected = hf_greedy(saved("llama", "exercise", tmp_path / "hf", **WIDTH), ROW)[:NEW]
+    by_us("cpu")("llama", "exercise", tmp_path)
     unused = next(token for token in reversed(range(96)) if token not in expected)
     change_config(tmp_path / "x", set_in("model.eos_token_id", [unused, expected[9]]))
     imported(tmp_path / "x")
-    assert run(tmp_path / "x") == (IDS, expected[: expected.index(expected[9]) + 1])
+    assert run(tmp_path / "x") == expected[: expected.index(expected[9]) + 1]
