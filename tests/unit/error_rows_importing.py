@@ -89,7 +89,7 @@ _row("layers of several kinds", errors.UnsupportedError,
 _NAME = "model.decoder.filename"
 _row("graph outside", errors.ModelFileError, lambda path: changed(path, _NAME, "../y/model.onnx"),
      "model.decoder.filename is '../y/model.onnx'; its path leaves the folder",
-     "The folder holds model.onnx")  # fmt: skip
+     "Put the graph there")  # fmt: skip
 _row("graph elsewhere", errors.ModelFileError, lambda path: changed(path, _NAME, "/etc/passwd"), "leaves the folder")
 _row("graph missing", errors.ModelFileError, lambda path: changed(path, _NAME, "decoder.onnx"),
      "is 'decoder.onnx'; there is no such file in the folder", "The folder holds model.onnx")  # fmt: skip
@@ -129,6 +129,27 @@ _row("buffer that is shared", errors.ConfigError,
 _row("names that lead nowhere", errors.ConfigError,
      lambda path: changed(path, "model.decoder.inputs.past_key_names", "past.%d.key"),
      "No input of the graph is called like 'past.%d.key'")  # fmt: skip
+_row("a layer that is none", errors.ConfigError,
+     lambda path: changed(path, "model.decoder.sliding_window.layers", [0, 7], windowed=True, window_cache=True),
+     "model.decoder.sliding_window.layers has 7; the model has 3 layers (0 to 2)", "Correct the list")  # fmt: skip
+_row("a window without a size", errors.ConfigError,
+     lambda path: changed(path, "model.decoder.sliding_window", {"layers": [0]}, windowed=True),
+     "lists layers and no window_size", "Write the number of tokens")  # fmt: skip
+
+
+def _exchanged(words: dict[str, Any]) -> None:
+    inputs = words["model"]["decoder"]["inputs"]
+    inputs["past_key_names"], inputs["past_value_names"] = inputs["past_value_names"], inputs["past_key_names"]
+
+
+def _exchanged_in(ep: str) -> Callable[[Path], object]:
+    return lambda path: import_genai_config(change_config(exported(path / "x", ep).folder, _exchanged), True)
+
+
+for _ep in ("cpu", "default"):
+    _row(f"keys for values, {_ep}", errors.ConfigError, _exchanged_in(_ep),
+         "calls 'past_key_values.0.key' a value of the cache, and the graph uses it as a key (model/layers.0/",
+         "Exchange the names")  # fmt: skip
 _row("one port for two", errors.ConfigError,
      lambda path: changed(path, "model.decoder.inputs.past_key_names", "past_key_values.%d.value"),
      "gives the port 'past_key_values.0.value' to two things", "Correct model.decoder.inputs")  # fmt: skip
@@ -142,6 +163,14 @@ def _one_less(model: onnx.ModelProto) -> None:
     model.graph.output.remove(next(value for value in model.graph.output if value.name == "present.1.value"))
 
 
+def _flat(model: onnx.ModelProto) -> None:
+    for value in (*model.graph.input, *model.graph.output):
+        if "key_values" in value.name or "present" in value.name:
+            del value.type.tensor_type.shape.dim[3]
+
+
+_row("cache of another rank", errors.UnsupportedError, lambda path: with_graph(path, _flat),
+     "has ports of another rank than 4", "Export the model in that form")  # fmt: skip
 _row("input that nobody feeds", errors.ConfigError, lambda path: with_graph(path, _one_more),
      "model.onnx takes noise which the config does not name", "nobody would feed it",
      "Export the model again")  # fmt: skip

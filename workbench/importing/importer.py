@@ -19,6 +19,7 @@ from workbench.importing.names import renamed
 from workbench.importing.reading import check_files, config_of, folder_of
 from workbench.importing.result import GenaiImport
 from workbench.importing.sections import add_sections, tokenizer_of
+from workbench.importing.sides import check_sides
 from workbench.importing.subject import FolderSubject, subject_of, with_graph
 from workbench.importing.walk import Walk, walk
 from workbench.metadata.document import Document
@@ -72,9 +73,12 @@ def _described(subject: FolderSubject, folder: Path, findings: tuple[Diagnostic,
         raise UnsupportedError(f"The decoder of {folder} cannot be described as {known}. Export it in another form.")
     builder, fitting = WorkflowBuilder(), fitting_of(subject)
     model = fitted(folder / subject.file, fitting)
+    check_sides(model, subject.names)
     kind.write(with_graph(subject, model), builder)
     add_sections(builder, subject.values, folder)
     data = renamed(plain(builder.document()), COMPONENT, subject.names)
+    if not subject.values.get("model.eos_token_id"):
+        builder.notes.append("The config names no end of a text: an answer ends with its greatest length.")
     notes = [*builder.notes, *(f"{one.message} {one.hint}".strip() for one in findings)]
     artifacts = dict(builder.artifacts)
     if fitting or builder.models:

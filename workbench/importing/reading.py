@@ -72,7 +72,7 @@ def check_files(folder: Path, values: Mapping[str, Any]) -> None:
     name = values.get("model.decoder.filename")
     if name is not None and (verdict := look_for(folder, name)) != "there":
         held = sorted(entry.name for entry in folder.glob("*.onnx"))
-        hint = f"The folder holds {some(held, 3)}." if held else "Put the graph into the folder."
+        hint = f"The folder holds {some(held, 3)}." if held and verdict != "outside" else "Put the graph there."
         raise ModelFileError(
             f"{folder} cannot be imported: model.decoder.filename is {q(name)}; {_WHY[verdict]}. {hint}"
         )

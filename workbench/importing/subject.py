@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.graph_facts import GraphFacts, Port
 from workbench.describe.subject import PAST, PRESENT, Subject
-from workbench.errors import ConfigError, some
+from workbench.errors import ConfigError, UnsupportedError, some
 from workbench.export import subject as linted
 from workbench.package import Package
 
@@ -64,7 +64,7 @@ class FolderSubject(Subject):
 
     def _sized(self, name: str, port: Port) -> Port:
         """A port of the cache, with the numbers that the config knows and the graph leaves open."""
-        if not name.startswith(("past_key_values.", "present.")) or len(port.dims) != 4:
+        if not _is_cache(name) or len(port.dims) != 4:
             return dataclasses.replace(port, name=name)
         heads, width = self.values.get(_HEADS), self.values.get(_WIDTH)
         dims = list(port.dims)
@@ -111,6 +111,7 @@ def subject_of(found: linted.Subject, values: Values) -> FolderSubject:
 
     Raises:
         ConfigError: names of the config lead to no port, or twice to one, or leave a port without a feed.
+        UnsupportedError: the cache is not one of keys and values apart.
     """
     assert found.facts is not None
     names = dict(_names(found, found.facts))
@@ -118,6 +119,7 @@ def subject_of(found: linted.Subject, values: Values) -> FolderSubject:
     if twice:
         raise ConfigError(f"The config gives the port {twice[0]!r} to two things. Correct model.decoder.inputs.")
     _check_layers(names, values)
+    _check_windows(values, len(names))
     fed = set(names.values())
     unfed = [name for name in found.facts.inputs if name not in fed]
     if unfed:
@@ -125,7 +127,37 @@ def subject_of(found: linted.Subject, values: Values) -> FolderSubject:
             f"{found.graph} takes {some(unfed, 3)} which the config does not name as tokens, mask, positions or cache; "
             "nobody would feed it. Export the model again, or build the graph without."
         )
+    odd = next((name for known, name in names.items() if _is_cache(known) and len(_port(found, name).dims) != 4), None)
+    if odd is not None:
+        raise UnsupportedError(
+            f"The cache of {found.graph} has ports of another rank than 4 ({odd!r}); only keys and values apart, "
+            "[batch, heads, sequence, head size], are imported. Export the model in that form."
+        )
     return FolderSubject(Package({}), found.facts, values, names, found.graph)
+
+
+def _is_cache(known: str) -> bool:
+    return known.startswith(("past_key_values.", "present."))
+
+
+def _port(found: linted.Subject, name: str) -> Port:
+    assert found.facts is not None
+    return found.facts.inputs.get(name) or found.facts.outputs[name]
+
+
+def _check_windows(values: Values, most: int) -> None:
+    layers, size = (values.get(f"model.decoder.sliding_window.{word}") for word in ("layers", "window_size"))
+    count = values.get("model.decoder.num_hidden_layers", most)
+    odd = [str(layer) for layer in layers or () if layer >= count]
+    if odd:
+        raise ConfigError(
+            f"model.decoder.sliding_window.layers has {some(odd, 3)}; the model has {count} layers (0 to {count - 1}). "
+            "Correct the list."
+        )
+    if layers and size is None:
+        raise ConfigError(
+            "model.decoder.sliding_window lists layers and no window_size. Write the number of tokens, or remove it."
+        )
 
 
 def with_graph(subject: FolderSubject, model: ir.Model) -> FolderSubject:
