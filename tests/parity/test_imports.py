@@ -88,7 +88,13 @@ LOST = {"model.decoder.session_options.log_id", "model.decoder.hidden_size"}
         pytest.param(
             by_us("default", other_names=True), "llama", "exercise", LOST, id="ours-default-llama-other-names"
         ),
-        pytest.param(by_us("default", cache_length=96), "llama", "exercise", LOST, id="ours-default-llama-fixed-cache"),
+        pytest.param(
+            by_us("default", other_names=True, cache_length=96),
+            "llama",
+            "exercise",
+            LOST,
+            id="ours-default-fixed-cache",
+        ),
     ],
 )
 def test_greedy_tokens_equal_hugging_face(

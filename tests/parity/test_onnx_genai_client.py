@@ -15,7 +15,7 @@ from tests.families import hf_logits, some_rows
 from tests.make_goldens import SMOLLM2
 from tests.parity.test_client import hf_greedy, saved
 from tests.unit.metadata.client import ask
-from workbench import OfflineError, build, export
+from workbench import OfflineError, UnsupportedError, build, export
 from workbench.export import ExportReport, lint
 from workbench.package import Package
 from workbench.runtime.genai import GenaiClient
@@ -78,9 +78,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("described")
 
 
-def checked(package: Package, folder: Path) -> ExportReport:
-    """Exported for both clients; nobody has anything to say against the document."""
-    report = export(package, folder, runtime="both", progress=False)
+def checked(package: Package, folder: Path, runtime: str = "both") -> ExportReport:
+    """Exported; nobody has anything to say against the document."""
+    report = export(package, folder, runtime=runtime, progress=False)
     assert report.metadata is not None and report.lint.findings == lint(folder).findings == ()
     for dialect in ("pr828", "v1"):
         assert list(report.metadata.validate(dialect)) == []
@@ -99,6 +99,35 @@ def test_greedy_tokens_equal_hugging_face(family: str, ep: str, place: Path) -> 
     assert engine_tokens(folder, row) == expected
     if ep == "cpu":
         assert list(GenaiClient(folder).tokens(row, NEW, {"do_sample": False})) == expected
+
+
+@pytest.mark.parametrize("ep", ["cpu", "default"])
+@pytest.mark.parametrize("family", ["llama", "gemma3_text"])
+def test_a_cache_of_fixed_length(family: str, ep: str, place: Path) -> None:
+    """On cpu the kernel finds its slot; the portable graph is told by the workflow, whose every step is run."""
+    source, row, expected = made(family, place)
+    package = build(source, execution_provider=ep, dtype="float32", cache_length=len(row) + NEW)
+    report = checked(package, place / f"{family}-{ep}-fixed", runtime="onnx-genai")
+    assert report.metadata is not None and bool(report.metadata.artifacts) is (ep == "default")
+    assert engine_tokens(report.folder, row) == expected
+    if ep == "default":
+        with pytest.raises(
+            UnsupportedError, match="One folder cannot serve both clients here.*write_indices.*Write two folders"
+        ):
+            export(package, place / "neither", runtime="both", progress=False)
+
+
+@pytest.mark.parametrize("ep", ["cuda", "dml", "webgpu", "trt-rtx", "onnx-standard"])
+def test_graphs_of_other_providers_on_cpu_kernels(ep: str, place: Path) -> None:
+    """In float16 where they compute in it; on a device of their own they ran nowhere here."""
+    source, row, expected = made("llama", place)
+    dtype = "float32" if ep == "onnx-standard" else "float16"
+    package = build(source, execution_provider=ep, dtype=dtype)
+    report = checked(package, place / f"llama-{ep}", runtime="onnx-genai")
+    assert engine_tokens(report.folder, row) == expected
+    if ep == "webgpu":  # int32 tokens, which this client does not feed
+        with pytest.raises(UnsupportedError, match="One folder cannot serve both clients here.*in int64.*two folders"):
+            export(package, place / "neither", runtime="both", progress=False)
 
 
 def test_the_document_is_what_runs(place: Path) -> None:

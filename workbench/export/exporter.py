@@ -97,8 +97,8 @@ def _retold(made: Package, metadata: InferenceMetadata, genai: GenaiFolder | Non
     """The package with the graphs that its description asks for."""
     if genai is not None:
         raise UnsupportedError(
-            f"One folder cannot serve both clients here: onnx-genai is to run {', '.join(metadata.models)} with other "
-            f"inputs ({metadata.kind}). Write two folders, or build without cache_length."
+            f"One folder cannot serve both clients here: onnx-genai runs another form of {', '.join(metadata.models)}. "
+            f"{' '.join(metadata.notes)} Write two folders."
         )
     return dataclasses.replace(made, models={**made.models, **metadata.models})
 

@@ -10,13 +10,15 @@ import dataclasses
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from workbench.analysis.graph_facts import GraphFacts
 from workbench.errors import some
-from workbench.importing.subject import FolderSubject
+from workbench.importing.ports import Names, Values, caches
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
 _BOUNDED = "sliding_window_cache"
+_AXES = ((1, "model.decoder.num_key_value_heads"), (3, "model.decoder.head_size"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,17 +46,16 @@ class Fitting:
         return found
 
 
-def fitting_of(subject: FolderSubject) -> Fitting:
+def fitting_of(facts: GraphFacts, names: Names, values: Values) -> Fitting:
     """What a decoder needs to be what its document says."""
-    sizes = []
-    for pair in subject.cache():
-        for port, ends in ((pair.past, subject.facts.inputs), (pair.present, subject.facts.outputs)):
-            own = subject.names[port.name]
-            for axis in (1, 3):
-                if isinstance(size := port.dims[axis], int) and not isinstance(ends[own].dims[axis], int):
-                    sizes.append((own, axis, size))
-    readers = [op for ops in subject.facts.readers.values() for op in ops if op.bounded]
-    return Fitting(tuple(sizes), tuple(dict.fromkeys(op.node for op in readers)))
+    sizes = [
+        (port.name, axis, values[key])
+        for _, port in caches(facts, names)
+        for axis, key in _AXES
+        if not isinstance(port.dims[axis], int) and key in values
+    ]
+    bounded = [op.node for ops in facts.readers.values() for op in ops if op.bounded]
+    return Fitting(tuple(sizes), tuple(dict.fromkeys(bounded)))
 
 
 def second_name(artifact: str) -> str:
@@ -77,3 +78,16 @@ def fitted(path: Path, fitting: Fitting) -> ir.Model:
         if (node.name or node.op_type) in fitting.bounded and _BOUNDED in node.attributes:
             node.attributes[_BOUNDED] = ir.AttrInt64(_BOUNDED, 0)
     return model
+
+
+def rename_ports(model: ir.Model, names: Names) -> None:
+    """Give the ports the names that ``describe`` knows; values inside that have such a name step aside."""
+    known = {own: name for name, own in names.items()}
+    ports = [*model.graph.inputs, *model.graph.outputs]
+    taken = set(known.values()) - {port.name for port in ports}
+    for node in model.graph:
+        for value in node.outputs:
+            if value.name in taken and value not in ports:
+                value.name = f"{value.name}.inside"
+    for port in ports:
+        port.name = known.get(port.name or "", port.name)

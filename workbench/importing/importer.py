@@ -9,21 +9,24 @@ from pathlib import Path
 
 from workbench.describe import InferenceMetadata, WorkflowBuilder
 from workbench.describe.builder import plain
-from workbench.describe.kinds import KINDS
+from workbench.describe.kinds import KINDS, Kind
 from workbench.describe.kinds.decoder import COMPONENT
 from workbench.errors import ConfigError, Diagnostic, UnsupportedError, wrong_type
+from workbench.export import subject as linted
 from workbench.importing.agreement import agreed
 from workbench.importing.entries import ConfigEntry, lossy
-from workbench.importing.fitting import fitted, fitting_of, second_name
+from workbench.importing.fitting import fitted, fitting_of, rename_ports, second_name
 from workbench.importing.names import renamed
+from workbench.importing.ports import Names, Values, names_of
 from workbench.importing.reading import check_files, config_of, folder_of
 from workbench.importing.result import GenaiImport
 from workbench.importing.sections import add_sections, tokenizer_of
 from workbench.importing.sides import check_sides
-from workbench.importing.subject import FolderSubject, subject_of, with_graph
+from workbench.importing.subject import FolderSubject
 from workbench.importing.walk import Walk, walk
 from workbench.metadata.document import Document
 from workbench.metadata.files import look_for
+from workbench.package import Package
 
 _SHOWN = 3
 
@@ -57,38 +60,50 @@ def import_genai_config(folder: str | os.PathLike[str], allow_lossy: bool = Fals
     _check_parts(place, found)
     check_files(place, found.values)
     read, findings = agreed(place, config)
-    subject = subject_of(read, found.values)
+    names = names_of(read, found.values)
     entries = tuple(_fates(place, found))
     losses = tuple(entry for entry in entries if entry.is_lost)
     if losses and not allow_lossy:
         raise lossy(place, losses)
-    return GenaiImport(place, _described(subject, place, findings), entries)
+    return GenaiImport(place, _described(place, read, found.values, names, findings), entries)
 
 
-def _described(subject: FolderSubject, folder: Path, findings: tuple[Diagnostic, ...]) -> InferenceMetadata:
-    """By the first kind of ``describe`` that the decoder is of, under the graph's own names."""
+def _described(
+    folder: Path, read: linted.Subject, values: Values, names: Names, findings: tuple[Diagnostic, ...]
+) -> InferenceMetadata:
+    """By the first kind of ``describe`` that the decoder is of. The document has the graph's own names, unless another
+    graph takes its place."""
+    assert read.facts is not None
+    builder, fitting = WorkflowBuilder(), fitting_of(read.facts, names, values)
+    model = fitted(folder / read.graph, fitting)
+    check_sides(model, names)
+    rename_ports(model, names)
+    subject = FolderSubject(Package({"model": model}), values, read.graph)
+    kind = _kind(folder, subject)
+    kind.write(subject, builder)
+    add_sections(builder, values, folder)
+    data, notes = plain(builder.document()), list(builder.notes)
+    artifacts = dict(builder.artifacts)
+    if fitting or builder.models:
+        name = second_name(read.graph)
+        artifacts[name] = builder.models.get("model", model)
+        data["pipeline"]["workflow"]["components"][COMPONENT]["implementation"]["artifact"] = name
+        notes = fitting.notes(name) + notes
+    else:
+        data = renamed(data, COMPONENT, names)
+    if not values.get("model.eos_token_id"):
+        notes.append("The config names no end of a text: an answer ends with its greatest length.")
+    notes += [f"{one.message} {one.hint}".strip() for one in findings]
+    document = Document.model_validate(data)
+    return InferenceMetadata(document, kind.name, folder.name, artifacts=artifacts, notes=tuple(notes))
+
+
+def _kind(folder: Path, subject: FolderSubject) -> Kind:
     kind = next((kind for kind in KINDS if kind.fits(subject)), None)
     if kind is None:
         known = "; ".join(f"{one.name} ({one.about})" for one in KINDS)
         raise UnsupportedError(f"The decoder of {folder} cannot be described as {known}. Export it in another form.")
-    builder, fitting = WorkflowBuilder(), fitting_of(subject)
-    model = fitted(folder / subject.file, fitting)
-    check_sides(model, subject.names)
-    kind.write(with_graph(subject, model), builder)
-    add_sections(builder, subject.values, folder)
-    data = renamed(plain(builder.document()), COMPONENT, subject.names)
-    if not subject.values.get("model.eos_token_id"):
-        builder.notes.append("The config names no end of a text: an answer ends with its greatest length.")
-    notes = [*builder.notes, *(f"{one.message} {one.hint}".strip() for one in findings)]
-    artifacts = dict(builder.artifacts)
-    if fitting or builder.models:
-        name = second_name(subject.file)
-        artifacts[name] = builder.models.get("model", model)
-        data["pipeline"]["workflow"]["components"][COMPONENT]["implementation"]["artifact"] = name
-        notes = fitting.notes(name) + notes
-    return InferenceMetadata(
-        Document.model_validate(data), kind.name, folder.name, artifacts=artifacts, notes=tuple(notes)
-    )
+    return kind
 
 
 def _fates(folder: Path, found: Walk) -> Iterator[ConfigEntry]:

@@ -29,6 +29,17 @@ def test_greedy_takes_the_last_real_token_of_each_row(dtype: ir.DataType) -> Non
     assert token.tolist() == expected and token.dtype == np.int64 and expected[2] == [3]
 
 
+def test_greedy_on_the_last_logits_alone() -> None:
+    logits = np.random.default_rng(3).standard_normal((3, 1, 11)).astype(np.float32)
+    found = run(
+        greedy(ir.DataType.FLOAT, last=True),
+        logits=logits,
+        write_indices=np.array([0, 4, 2]),
+        kv_lengths=np.array([5, 7, 4]),
+    )
+    assert found["token"].tolist() == np.argmax(logits, axis=-1).tolist()
+
+
 def test_start_is_an_empty_cache_behind_no_token() -> None:
     found = run(start((2, CAPACITY, 4), ir.DataType.FLOAT16), input_ids=np.ones((3, 5), np.int64))
     assert found["write_indices"].tolist() == [0, 0, 0] and found["kv_lengths"].tolist() == [5, 5, 5]

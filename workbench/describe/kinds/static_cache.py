@@ -46,6 +46,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
 
 
 def _write_scatter(subject: Subject, builder: WorkflowBuilder, capacity: int) -> None:
+    decoder.check_prompt(subject)
     model = with_cache_ports(subject.package.models["model"])
     builder.models["model"] = model
     builder.notes.append(
@@ -77,7 +78,7 @@ def _add_components(subject: Subject, builder: WorkflowBuilder, facts: GraphFact
     logits, cache = facts.outputs["logits"], subject.cache()[0].past
     assert logits.dtype is not None and cache.dtype is not None
     _policy(builder, "start", graphs.start(_slots(cache.dims), cache.dtype))
-    _policy(builder, "greedy", graphs.greedy(logits.dtype), "onnx-genai.token-sampler")
+    _policy(builder, "greedy", graphs.greedy(logits.dtype, last=logits.size(1) == 1), "onnx-genai.token-sampler")
     _policy(builder, "termination", graphs.termination(ends_of(subject), capacity), "onnx-genai.termination-predicate")
     _policy(builder, "advance", graphs.advance(capacity))
 

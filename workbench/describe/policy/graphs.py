@@ -22,15 +22,17 @@ def _graph(text: str) -> ir.Model:
     return ir.from_onnx_text(f"{_HEADER.format(opset=OPSET)}\n{text}")
 
 
-def greedy(dtype: ir.DataType) -> ir.Model:
+def greedy(dtype: ir.DataType, *, last: bool = False) -> ir.Model:
     """``logits [B, S, V], write_indices [B], kv_lengths [B] -> token [B, 1]``: the largest logit of each row's last
-    real token, which is the ``kv_lengths - write_indices``-th of the new ones. Of equal logits the first."""
-    return _graph(f"""greedy ({_TYPES[dtype]}[B, S, V] logits, int64[B] write_indices, int64[B] kv_lengths)
-      => (int64[B, 1] token) {{
+    real token, which is the ``kv_lengths - write_indices``-th of the new ones. Of equal logits the first. ``last``: the
+    logits are those of the last real token alone, ``[B, 1, V]``."""
+    at = "last_B = Sub (kv_lengths, kv_lengths)" if last else "last_B = Sub (new_B, one)"
+    return _graph(f"""greedy ({_TYPES[dtype]}[B, {1 if last else "S"}, V] logits, int64[B] write_indices,
+      int64[B] kv_lengths) => (int64[B, 1] token) {{
         one = Constant <value_int: int = 1> ()
         axes12 = Constant <value_ints: ints = [1, 2]> ()
         new_B = Sub (kv_lengths, write_indices)
-        last_B = Sub (new_B, one)
+        {at}
         last_B11 = Unsqueeze (last_B, axes12)
         last_B1V = GatherND <batch_dims = 1> (logits, last_B11)
         wide_B1V = Cast <to = 1> (last_B1V)
