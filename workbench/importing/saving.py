@@ -23,10 +23,13 @@ def save(found: GenaiImport, *, overwrite: bool) -> tuple[Path, ...]:
     folder, files = found.folder, files_of(found.metadata)
     files[FILE] = files.pop(FILE)
     _check_free(folder, [*files], overwrite)
+    new = [folder / name for name in files if not (folder / name).exists()]
     try:
         for name, content in files.items():
             write_atomic(folder / name, content)
     except OSError as error:
+        for path in new:
+            path.unlink(missing_ok=True)
         raise SaveError(
             f"{folder} cannot be written to: {root_cause(error)}. What was there before is untouched. Choose a folder "
             "that is writable and has room."

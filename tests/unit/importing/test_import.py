@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from tests.unit.export.folders import change_config, change_graph, exported, pac
 from tests.unit.importing.folders import attributes, dims, leave_sizes_open, rename_ports
 from tests.unit.metadata.client import ask
 from workbench import describe
-from workbench.errors import LossyImportError
-from workbench.importing import GenaiImport, import_genai_config
+from workbench.config.files import write_atomic
+from workbench.errors import LossyImportError, SaveError
+from workbench.importing import GenaiImport, import_genai_config, saving
 from workbench.metadata import check_ports, decoder_io
 
 SEARCH = {
@@ -134,6 +136,22 @@ def test_open_sizes_are_closed_in_a_second_graph(tmp_path: Path) -> None:
     assert check_ports(tmp_path / "x", dialect="v1").ok
     onnx.checker.check_model(str(tmp_path / "x" / "decoder.onnx"), full_check=False)
     assert "axis 3 is 16" in found.notes[0]
+
+
+def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exported(tmp_path / "x")
+    change_graph(tmp_path / "x", leave_sizes_open)
+    found, before = imported(tmp_path / "x"), sorted((tmp_path / "x").iterdir())
+
+    def full(path: Path, data: bytes) -> None:
+        if path.suffix == ".yaml":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_atomic(path, data)
+
+    monkeypatch.setattr(saving, "write_atomic", full)
+    with pytest.raises(SaveError, match="No space left on device. What was there before is untouched"):
+        found.save()
+    assert sorted((tmp_path / "x").iterdir()) == before
 
 
 def test_a_cache_that_keeps_a_window_keeps_all_in_a_second_graph(tmp_path: Path) -> None:
