@@ -8,15 +8,19 @@ from collections.abc import Callable
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.subject import Subject
 
+Writer = Callable[[Subject, WorkflowBuilder], None]
+
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """``fits`` says whether a package is of this kind; ``write`` puts its workflow into a builder."""
+    """``fits`` says whether a package is of this kind; ``write`` puts its workflow into a builder; ``spell``, where
+    there is one, a workflow that leaves no step to the runtime."""
 
     name: str
     about: str
     fits: Callable[[Subject], bool]
-    write: Callable[[Subject, WorkflowBuilder], None]
+    write: Writer
+    spell: Writer | None = None
 
 
-__all__ = ["Kind"]
+__all__ = ["Kind", "Writer"]

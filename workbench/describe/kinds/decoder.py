@@ -24,7 +24,7 @@ _CONTROLS = {
     "done": ("bool", "package.false"),
     "accepted_len": ("int64", "package.zero"),
 }
-_LONGEST = 2**31 - 1
+LONGEST = 2**31 - 1
 
 
 def fits(subject: Subject) -> bool:
@@ -49,7 +49,7 @@ def is_decoder(subject: Subject) -> bool:
 def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = None) -> None:
     """One loop: decoder, token policy, emit; the cache is the runtime's. ``capacity``: it has so many slots."""
     check_prompt(subject)
-    subject = _in_int64(subject, builder)
+    subject = in_int64(subject, builder)
     add_model(subject, builder, capacity=capacity)
     add_tokenizer(subject, builder)
     feeds = add_inputs(subject, builder)
@@ -84,7 +84,7 @@ def check_prompt(subject: Subject) -> None:
         )
 
 
-def _in_int64(subject: Subject, builder: WorkflowBuilder) -> Subject:
+def in_int64(subject: Subject, builder: WorkflowBuilder) -> Subject:
     """Tokens in int64, in which the runtime has them (measured with onnx-genai 0.1.0.dev6)."""
     model = subject.package.models["model"]
     if not (names := narrow(model)):
@@ -108,7 +108,7 @@ def add_inputs(subject: Subject, builder: WorkflowBuilder) -> dict[str, str]:
             feeds[name] = builder.application(
                 f"application.{name}", contract_of(ports[name]), name, externally_suppliable=True
             )
-    longest = subject.config.max_position_embeddings if subject.config else _LONGEST
+    longest = subject.config.max_position_embeddings if subject.config else LONGEST
     builder.request("request.max_output_tokens", contract("int64", 1, batch=None), "max_output_tokens", default=longest)
     return feeds
 
@@ -165,4 +165,11 @@ def kinds_of_attention(subject: Subject, pairs: Iterable[CachePair]) -> list[str
     return list(dict.fromkeys(attention_of(subject, pair.layer) for pair in pairs))
 
 
-KIND = Kind("decoder", "text generation with a key/value cache that grows", fits, write)
+def spell(subject: Subject, builder: WorkflowBuilder) -> None:
+    """Every step, with policy graphs and none of the runtime's own."""
+    from workbench.describe.spelled import spell as spelled  # which is made of the parts above
+
+    spelled(subject, builder)
+
+
+KIND = Kind("decoder", "text generation with a key/value cache that grows", fits, write, spell)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from workbench.functions import OPSET
+from workbench.functions import OPSET, TOKENS_IN_CACHE
+from workbench.functions.cache import BODIES
 
 _HEADER = '<ir_version: 11, opset_import: ["" : {opset}], producer_name: "ep-workbench">'
 _TYPES = {
@@ -59,6 +60,14 @@ def start(shape: tuple[int, int, int], dtype: ir.DataType) -> ir.Model:
       }}""")
 
 
+def positions() -> ir.Model:
+    """``input_ids [B, S], write_indices [B], kv_lengths [B] -> attention_mask [B, T], position_ids [B, S]``: which of
+    the ``T`` slots hold a token, where ``T`` is the longest length, and the positions of the new tokens."""
+    body = BODIES[TOKENS_IN_CACHE].partition("{")[2]
+    return _graph(f"""positions (int64[B, S] input_ids, int64[B] write_indices, int64[B] kv_lengths)
+      => (int64[B, T] attention_mask, int64[B, S] position_ids) {{ {body}""")
+
+
 def advance(capacity: int) -> ir.Model:
     """``cache_lengths [B], active [B] -> kv_lengths [B], next_lengths [B]``: lengths of the cache with the new token,
     and where the next one goes. A row that has ended stays where it is, always inside the ``capacity`` slots."""
@@ -98,4 +107,4 @@ def termination(ends: Sequence[int], capacity: int) -> ir.Model:
       }}""")
 
 
-__all__ = ["advance", "greedy", "start", "termination"]
+__all__ = ["advance", "greedy", "positions", "start", "termination"]
