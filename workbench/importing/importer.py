@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbench.describe import InferenceMetadata, WorkflowBuilder
 from workbench.describe.builder import plain
-from workbench.describe.kinds import KINDS, Kind
+from workbench.describe.kinds import Kind, decoder, static_cache, windows
 from workbench.describe.kinds.decoder import COMPONENT
 from workbench.errors import ConfigError, Diagnostic, UnsupportedError, wrong_type
 from workbench.export import subject as linted
@@ -29,6 +29,8 @@ from workbench.metadata.files import look_for
 from workbench.package import Package
 
 _SHOWN = 3
+KINDS: tuple[Kind, ...] = (decoder.KIND, windows.KIND, static_cache.KIND)
+"""What a folder with one decoder can be described as."""
 
 
 def import_genai_config(folder: str | os.PathLike[str], allow_lossy: bool = False) -> GenaiImport:
