@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.unit.export.folders import change_graph, exported, package
 from workbench.cli import main
 from workbench.describe import describe
 from workbench.errors import ArgumentError, SaveError, UnknownNameError, UnsupportedError
-from workbench.export import lint
+from workbench.export import export, lint
 from workbench.metadata import validate
 from workbench.package import load
 
@@ -92,8 +93,10 @@ def test_lint_holds_ports_against_the_graph(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'onnx-genai'. Known: both, onnx-genai, onnxruntime-genai"):
         exported(tmp_path / "x", runtime="onnx_genai")
-    with pytest.raises(SaveError, match="onnx-genai loads no folder without tokenizer.json. Leave it out"):
+    with pytest.raises(SaveError, match="tokenizer=False: onnx-genai loads no folder without tokenizer.json. Give the"):
         exported(tmp_path / "x", runtime="both", tokenizer=False)
+    with pytest.raises(SaveError, match="has no tokenizer: onnx-genai loads no folder.*tokenizer=FOLDER"):
+        export(dataclasses.replace(package(), source=None), tmp_path / "x", runtime="onnx-genai")
     with pytest.raises(UnsupportedError, match="search is an option of onnxruntime-genai alone.*Leave it out"):
         exported(tmp_path / "x", runtime="onnx-genai", search={"top_k": 3})
     with pytest.raises(UnsupportedError, match="window_cache is an option of onnxruntime-genai alone"):

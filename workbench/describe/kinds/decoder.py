@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds.base import Kind
-from workbench.describe.sections import add_model, add_tokenizer
+from workbench.describe.sections import add_model, add_tokenizer, ends_of
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
 from workbench.describe.token_ports import narrow, with_int64_tokens
@@ -52,6 +52,7 @@ def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = 
     subject = in_int64(subject, builder)
     add_model(subject, builder, capacity=capacity)
     add_tokenizer(subject, builder)
+    say_ends(subject, builder)
     feeds = add_inputs(subject, builder)
     add_components(subject, builder)
     add_cache(subject, builder)
@@ -82,6 +83,12 @@ def check_prompt(subject: Subject) -> None:
             "This graph takes one token at a time (graph_capture=True), and onnx-genai gives it the whole prompt at "
             "once. Build it without graph_capture."
         )
+
+
+def say_ends(subject: Subject, builder: WorkflowBuilder) -> None:
+    """A note where nothing ends a text."""
+    if not ends_of(subject):
+        builder.notes.append("The model names no end of text: every answer is as long as the request allows.")
 
 
 def in_int64(subject: Subject, builder: WorkflowBuilder) -> Subject:
