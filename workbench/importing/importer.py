@@ -93,8 +93,6 @@ def _described(
         notes = fitting.notes(name) + notes
     else:
         data = renamed(data, COMPONENT, names)
-    if not values.get("model.eos_token_id"):
-        notes.append("The config names no end of a text: an answer ends with its greatest length.")
     notes += [f"{one.message} {one.hint}".strip() for one in findings]
     document = Document.model_validate(data)
     return InferenceMetadata(document, kind.name, folder.name, artifacts=artifacts, notes=tuple(notes))

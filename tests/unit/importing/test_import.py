@@ -101,6 +101,14 @@ def test_tokens_without_a_tokenizer_are_lost(tmp_path: Path) -> None:
     assert lost == {"model.bos_token_id", "model.pad_token_id", "model.eos_token_id"}
 
 
+def test_no_end_of_text_is_said_once(tmp_path: Path) -> None:
+    exported(tmp_path / "x")
+    change_config(tmp_path / "x", set_in("model.eos_token_id", []))
+    assert [note for note in imported(tmp_path / "x").notes if "no end of text" in note] == [
+        "The model names no end of text: every answer is as long as the request allows."
+    ]
+
+
 def test_a_tokenizer_in_a_folder_of_its_own(tmp_path: Path) -> None:
     exported(tmp_path / "x")
     (tmp_path / "x" / "words").mkdir()
