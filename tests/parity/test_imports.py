@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(
         importlib.util.find_spec("onnx_genai") is None,
-        reason="onnx-genai is not installed: pip install onnx-genai==0.1.0.dev6",
+        reason="onnx-genai is not installed: pip install -e '.[genai]'",
     ),
 ]
 (ROW,) = some_rows((40,))

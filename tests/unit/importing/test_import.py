@@ -176,7 +176,7 @@ def test_a_cache_that_keeps_a_window_keeps_all_in_a_second_graph(tmp_path: Path)
 
 
 def test_the_published_client_takes_the_documents(tmp_path: Path) -> None:
-    pytest.importorskip("onnx_genai_server", reason="onnx-genai-server is not installed: see the extra of the client")
+    pytest.importorskip("onnx_genai_server", reason="onnx-genai-server is not installed: pip install -e '.[genai]'")
     exported(tmp_path / "cpu")
     for path, value in (("model.eos_token_id", [2, 9]), ("model.eot_token_id", 5), ("search.chunk_size", 32)):
         change_config(tmp_path / "cpu", set_in(path, value))
