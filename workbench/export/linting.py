@@ -16,6 +16,7 @@ from workbench.export.lint_report import LintReport
 from workbench.export.metadata_folder import KINDS, check_folder, document_in
 from workbench.export.subject import Check, GraphCheck, Subject, finding
 from workbench.export.vocabulary import UnreadableTokenizer, vocabulary
+from workbench.metadata.wording import q
 
 WORDS: tuple[Check, ...] = checks_words.CHECKS
 GRAPHS: tuple[GraphCheck, ...] = (*checks_ends.CHECKS, *checks_sizes.CHECKS, *checks_cache.CHECKS)
@@ -122,12 +123,12 @@ class _Reader:
         if not isinstance(name, str) or not name:
             return None, ""
         where, path = "model.decoder.filename", self.folder / name
-        if "\0" in name or not path.resolve().is_relative_to(self.folder.resolve()):
-            self._add(f"{name!r} lies outside the folder.", where, "Put the graph into the folder.")
-        elif not path.is_file():
+        if "\0" in name or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.folder)):
+            self._add(f"{q(name)} lies outside the folder.", where, "Put the graph into the folder.")
+        elif not os.path.isfile(path):  # not Path.is_file(), which raises for a name that is too long
             held = sorted(entry.name for entry in self.folder.glob("*.onnx"))
             hint = f"Write {held[0]!r}." if len(held) == 1 else "Put the graph there, or name the one that is."
-            self._add(f"The graph {name!r} is missing.", where, hint)
+            self._add(f"The graph {q(name)} is missing.", where, hint)
         elif path.stat().st_size > _LARGEST_GRAPH:
             self._add(f"{name} is larger than 2 GiB, which no reader takes.", name, "Save it with external data.")
         else:
@@ -162,7 +163,7 @@ class _Reader:
     def _vocabulary(self, config: Mapping[str, Any]) -> int | None:
         directory = Subject(config).at("model.tokenizer_dir")
         place = self.folder / directory if isinstance(directory, str) and "\0" not in directory else self.folder
-        missing = [name for name in _TOKENIZER if not (place / name).is_file()]
+        missing = [name for name in _TOKENIZER if not os.path.isfile(place / name)]
         if missing:
             self._add(
                 f"{' and '.join(missing)} missing: the client cannot make a tokenizer and takes ids only.", missing[0],
