@@ -17,9 +17,9 @@ SCHEMA = """
 metadata validate SOURCE [--dialect D] [--package-root DIR] [--no-files] [--ports] [--strict] [--json]
 metadata show SOURCE [--dialect D] [--section NAME] [--package-root DIR] [--json]
 metadata convert SOURCE --to D [--schema-version V] [--plain] [--strict] [-o FILE] [--json]
+metadata import FOLDER [--allow-lossy] [--output FILE | --save [--overwrite]] [--json]
 metadata diff A B [--dialect D] [--json]
 metadata identity SOURCE [--dialect D] [--expect HASH] [--json]
-metadata import FOLDER [--allow-lossy] [--output FILE | --save [--overwrite]] [--json]
 
 SOURCE is a document (.yaml, .yml, .json) or the folder of a package. Exit status 0: yes; 1: no, or it cannot be read;
 2: wrong usage.
