@@ -278,3 +278,4 @@ def doctor(
 
 
 from workbench.cli import export as _export_verbs  # noqa: E402, F401  # verbs of a file of their own
+from workbench.cli import metadata_import as _import_verb  # noqa: E402, F401  # the same

@@ -18,6 +18,7 @@ SCHEMA = """
 metadata validate SOURCE [--dialect D] [--package-root DIR] [--no-files] [--ports] [--strict] [--json]
 metadata show SOURCE [--dialect D] [--section NAME] [--package-root DIR] [--json]
 metadata convert SOURCE --to D [--schema-version V] [--plain] [--strict] [-o FILE] [--json]
+metadata import FOLDER [--allow-lossy] [--output FILE | --save [--overwrite]] [--json]
 metadata diff A B [--dialect D] [--json]
 metadata identity SOURCE [--dialect D] [--expect HASH] [--json]
 metadata run SOURCE [--prompt TEXT] [--input NAME=VALUE] [--max-new-tokens N] [--greedy] [--temperature T]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +45,35 @@ def _attention(config: ModelConfig) -> Attention:
 def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
     """The tokenizer's file and the ids that the runtime asks for by meaning; nothing without a tokenizer."""
     folder = subject.package.tokenizer
-    words = _read(folder / TOKENIZER) if folder is not None else None
-    if words is None or subject.config is None:
+    if folder is None or subject.config is None:
         return
-    texts = {token.get("id"): token.get("content") for token in words.get("added_tokens") or ()}
-    texts |= {number: text for text, number in _vocabulary(words).items() if number not in texts}
-    builder.section("package", PackageFacts(tokenizer=Tokenizer(**given(
-        algorithm=str(words.get("model", {}).get("type") or "unknown").lower(),
-        vocab_size=subject.config.vocab_size,
+    found = tokenizer_facts(folder / TOKENIZER, TOKENIZER, subject.config.vocab_size, dict(_special(subject)))
+    if found is not None:
+        builder.section("package", PackageFacts(tokenizer=found))
+
+
+def tokenizer_facts(path: Path, location: str, vocab_size: int, tokens: Mapping[str, int]) -> Tokenizer | None:
+    """What a ``tokenizer.json`` says of itself, ``location`` in the package, and the ids of special tokens by name;
+    None where the file cannot be read."""
+    words = _read(path)
+    if words is None:
+        return None
+    texts = dict(_texts(words))
+    return Tokenizer(**given(
+        algorithm=str(words["model"].get("type") or "unknown").lower(),
+        vocab_size=vocab_size,
         byte_level=True if "ByteLevel" in json.dumps(words.get("decoder")) else None,
-        artifacts=(TokenizerArtifact(location=TOKENIZER),),
-        special_tokens=dict(_special(subject, texts)),
-    ))))  # fmt: skip
+        artifacts=(TokenizerArtifact(location=location),),
+        special_tokens={
+            name: SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>"))
+            for name, number in tokens.items() if 0 <= number < vocab_size
+        },
+    ))  # fmt: skip
+
+
+def numbered(ends: Iterable[int]) -> Iterator[tuple[str, int]]:
+    """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
+    yield from (("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1))
 
 
 def ends_of(subject: Subject) -> tuple[int, ...]:
@@ -72,26 +89,24 @@ def _read(path: Path) -> Mapping[str, Any] | None:
         words = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return words if isinstance(words, dict) else None
+    return words if isinstance(words, dict) and isinstance(words.get("model"), dict) else None
 
 
-def _vocabulary(words: Mapping[str, Any]) -> Mapping[str, int]:
-    found = words.get("model", {}).get("vocab")
-    return found if isinstance(found, dict) else {}
+def _texts(words: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """Ids with their texts, as far as they are such; what was added has the last word."""
+    held = words["model"].get("vocab")
+    if isinstance(held, list):
+        held = {one[0]: place for place, one in enumerate(held) if isinstance(one, list) and one}
+    added = [one for one in words.get("added_tokens") or () if isinstance(one, dict)]
+    pairs = [*(held.items() if isinstance(held, dict) else ()), *((one.get("content"), one.get("id")) for one in added)]
+    yield from ((number, text) for text, number in pairs if isinstance(number, int) and isinstance(text, str))
 
 
-def _special(subject: Subject, texts: Mapping[Any, Any]) -> Iterator[tuple[str, SpecialToken]]:
-    """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
+def _special(subject: Subject) -> Iterator[tuple[str, int]]:
     assert subject.config is not None
     found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
-    for name in ("pad", "bos", "eos"):
-        held = found.get(f"{name}_token_id")
-        numbers = held if isinstance(held, list) else [held] if held is not None else []
-        for place, number in enumerate(numbers, 1):
-            yield (
-                name if place == 1 else f"{name}_{place}",
-                SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>")),
-            )
+    yield from ((name, found[f"{name}_token_id"]) for name in ("pad", "bos") if f"{name}_token_id" in found)
+    yield from numbered(found.get("eos_token_id", ()))
 
 
-__all__ = ["add_model", "add_tokenizer", "ends_of"]
+__all__ = ["add_model", "add_tokenizer", "ends_of", "numbered", "tokenizer_facts"]
