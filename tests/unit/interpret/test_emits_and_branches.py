@@ -169,6 +169,12 @@ def test_defaults_have_a_size_from_the_requests_and_from_symbols() -> None:
     assert "an axis 'high' whose size nothing given says" in lost.diagnostics[0].message
 
 
+def test_one_symbol_may_have_two_sizes_in_two_inputs() -> None:
+    document = emitting(emit("rows", "last"), more=application("int64[batch, s]", "more"), a=literal("int64[s]", 1))
+    run = interpret(document, {**ROWS, "more": [[1], [2]]})
+    assert run.ok and run.value("a").shape == (3,)  # the size in the first input
+
+
 def test_an_array_of_the_package_is_an_input(tmp_path: Path) -> None:
     entry = {"contract": ports({"p": "int64[n]"}, {})["inputs"]["p"], "role": {"kind": "opaque"},
              "source": {"kind": "artifact", "path": "table.npy"}}  # fmt: skip
