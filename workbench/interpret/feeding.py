@@ -30,7 +30,7 @@ class Feeding:
     def __init__(self, facts: Facts, given: Mapping[str, Any], root: pathlib.Path | None) -> None:
         self.facts, self.root = facts, root
         self.given = {self._input(name): array for name, array in as_arrays(given).items()}
-        self.symbols: dict[str, tuple[int, str]] = {}
+        self.symbols: dict[str, int] = {}  # of the first input that has each: two inputs may differ
         self.requests = self._requests()
 
     def _input(self, word: str) -> str:
@@ -104,9 +104,12 @@ class Feeding:
         if array.ndim == 0 and entry.contract.rank == 1:
             array = np.full(self._shape(name, entry), array)
         try:
-            check(array, entry.contract, f"The input {q(name)}", name, self.symbols, (), self.requests)
+            check(array, entry.contract, f"The input {q(name)}", name, None, (), self.requests)
         except Violation as found:
             raise Violation("run.input", found.message, f"Give {described_contract(entry.contract)}.", name) from None
+        for dim, size in zip(entry.contract.shape or (), array.shape, strict=False):
+            if isinstance(dim, str):
+                self.symbols.setdefault(dim, size)
         return array
 
     # --- defaults -----------------------------------------------------------------------------------------
@@ -162,8 +165,7 @@ class Feeding:
             return 0
         if isinstance(started, int):
             return started
-        known = self.symbols.get(dim) if started is None else None
-        return None if known is None else known[0]
+        return self.symbols.get(dim) if started is None else None
 
     def _started(self, name: str, axis: int) -> str | int | None:
         """What an axis is to the cells that a value starts: growing, bounded, or a buffer of so many places."""

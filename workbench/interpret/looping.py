@@ -35,6 +35,7 @@ class Looping:
         machine, step = self.machine, self.step
         yield from machine.steps(step.setup, self.at, ("setup",), "setup.nodes", self.scope)
         yield from machine.perform(self._draft("enter", self.scope), self._enter)
+        around = machine.caller.policy.live
         while True:
             body = self._body()
             yield from machine.perform(self._draft("test", body), partial(self._test, body))
@@ -44,6 +45,7 @@ class Looping:
             yield from machine.perform(self._draft("carry", body), partial(self._carry, body))
             machine.keeper.forget()
             self.round += 1
+        machine.caller.policy.live = around  # who is live around this loop does not end with it
         yield from machine.perform(self._draft("leave", self.scope), self._leave)
 
     def _draft(self, kind: StepKind, scope: Scope) -> Draft:

@@ -73,6 +73,11 @@ class Machine:
         text = self.caller.policy.sampling.text
         return WorkflowRun(self.outputs.result(), trace, found, self.status, self.seed, text, self.token_output)
 
+    def interrupt(self) -> None:
+        """End a run that is still going on."""
+        self.status = "interrupted" if self.status == "running" else self.status
+        self.close()
+
     def close(self) -> None:
         self.caller.graphs.close()
 

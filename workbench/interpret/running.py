@@ -96,6 +96,7 @@ def stepper(
         raise wrong_type("limits", limits, "a Limits")
     if not isinstance(sampling, Sampling | None):
         raise wrong_type("sampling", sampling, "a Sampling")
+    _check(inputs, prompt, eos_token_ids, executors, package_root)
     context, root = _opened(source, package_root)
     facts = Facts(context, workflow_of(context))
     given = _given(facts, root, inputs, prompt, max_new_tokens, seed)
@@ -104,6 +105,30 @@ def stepper(
     policy = Policy(facts, sampling or _sampling(facts, feeding), seed, feeding.requests, ends)
     caller = Caller(facts, Graphs(root), policy, dict(executors or {}), frozenset(feeding.given), feeding.requests)
     return WorkflowStepper(Machine(facts, feeding, caller, limits or Limits(), seed, _token_output(facts)))
+
+
+def _check(inputs: object, prompt: object, eos_token_ids: object, executors: object, package_root: object) -> None:
+    """Refuse arguments of a wrong type before anything is opened."""
+    if not isinstance(inputs, Mapping | None):
+        raise wrong_type("inputs", inputs, "a mapping of names to arrays")
+    if not isinstance(prompt, str | None):
+        raise wrong_type("prompt", prompt, "a text", "Token ids go into inputs={'prompt_tokens': [[...]]}.")
+    if eos_token_ids is not None and not _whole_numbers(eos_token_ids):
+        raise wrong_type("eos_token_ids", eos_token_ids, "a list of token ids")
+    if not isinstance(executors, Mapping | None) or not all(map(callable, (executors or {}).values())):
+        raise wrong_type("executors", executors, "a mapping of components, contracts or abis to functions")
+    if not isinstance(package_root, str | os.PathLike | None):
+        raise wrong_type("package_root", package_root, "a path of a folder")
+    if package_root is not None and not pathlib.Path(package_root).is_dir():
+        raise ModelFileError(
+            f"There is no folder {os.fspath(package_root)!r}; package_root names the package's folder."
+        )
+
+
+def _whole_numbers(found: object) -> bool:
+    if isinstance(found, str | bytes) or not isinstance(found, Collection):
+        return False
+    return all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in found)
 
 
 def _opened(source: Source, package_root: str | os.PathLike[str] | None) -> tuple[Context, pathlib.Path | None]:

@@ -108,8 +108,12 @@ class WorkflowStepper:
 
     def finish(self) -> WorkflowRun:
         """Run to the end. Ctrl-C ends the run where it is; what it has given stays."""
-        while self._advance() is not None:
-            pass
+        try:
+            while self._advance() is not None:
+                pass
+        except KeyboardInterrupt:  # between two records; in one of them the machine takes it
+            self._machine.interrupt()
+            self._records = iter(())
         self.position = len(self._trace) - 1
         return self.run
 

@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from workbench.analysis.markup import block, escape, plural
+from workbench.errors import unknown
 from workbench.interpret.arrays import Array
 from workbench.interpret.diagnostic import RunDiagnostic
 from workbench.interpret.values import TracedValue
-from workbench.metadata.analyses.tables import Table
+from workbench.metadata.analyses.tables import Table, as_html
 from workbench.metadata.diagnostic import Path
 
 StepKind = Literal["inputs", "invoke", "enter", "test", "carry", "leave", "branch", "join", "emit"]
@@ -58,6 +59,16 @@ class TraceStep:
         rounds = f" round {'.'.join(map(str, self.iteration))}" if self.iteration else ""
         wrong = f", {plural(len(self.diagnostics), 'diagnostic')}" if self.diagnostics else ""
         return f"TraceStep({self.index}: {self.path}{rounds} {self.title}{wrong})"
+
+    def to_frame(self) -> Any:
+        """A row for each value that it read or made."""
+        return Trace((self,)).to_frame()
+
+    def _repr_html_(self) -> str:
+        rows = _rows(self)
+        found = "".join(f"<li>{escape(one)}</li>" for one in self.diagnostics)
+        shown = as_html(repr(self), ("direction", "port", "value", "elements", "note"), rows)
+        return block(self.title, shown, f"<ul>{found}</ul>" if found else "")
 
     @property
     def failed(self) -> bool:
@@ -150,6 +161,20 @@ class WorkflowRun:
         """The token ids that were published for each request; nothing where no output holds tokens."""
         found = self.outputs.get(self.token_output)
         return () if found is None else tuple(tuple(int(x) for x in row.reshape(-1)) for row in found)
+
+    def value(self, name: str, iteration: tuple[int, ...] | None = None) -> TracedValue:
+        """The last value that a name had, or the last it had in a round (of all loops around, the outermost first).
+
+        Raises:
+            UnknownNameError: no step made it, or not in that round.
+        """
+        made = [(step.iteration, one.value) for step in self.trace for one in step.writes if one.value.name == name]
+        found = [value for at, value in made if iteration is None or at == iteration]
+        if not found:
+            if made:
+                raise unknown(f"round of {name!r}", iteration, dict.fromkeys(str(at) for at, _ in made))
+            raise unknown("value", name, {one.value.name for step in self.trace for one in step.writes})
+        return found[-1]
 
     def to_frame(self) -> Any:
         """A row for each value that a step read or made."""

@@ -79,7 +79,7 @@ def traced(name: str, array: Array, keep: bool) -> TracedValue:
 
 
 def _summary(array: Array) -> tuple[float | None, float | None, float | None, int]:
-    if array.size == 0 or array.dtype.kind in "USO":
+    if array.size == 0 or array.dtype.kind in "USOcMm":
         return None, None, None, 0
     numbers = array.astype(np.float64)
     finite = np.isfinite(numbers) if is_floating(array) else np.ones(numbers.shape, bool)

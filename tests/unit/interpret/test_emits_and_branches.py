@@ -169,6 +169,12 @@ def test_defaults_have_a_size_from_the_requests_and_from_symbols() -> None:
     assert "an axis 'high' whose size nothing given says" in lost.diagnostics[0].message
 
 
+def test_one_symbol_may_have_two_sizes_in_two_inputs() -> None:
+    document = emitting(emit("rows", "last"), more=application("int64[batch, s]", "more"), a=literal("int64[s]", 1))
+    run = interpret(document, {**ROWS, "more": [[1], [2]]})
+    assert run.ok and run.value("a").shape == (3,)  # the size in the first input
+
+
 def test_an_array_of_the_package_is_an_input(tmp_path: Path) -> None:
     entry = {"contract": ports({"p": "int64[n]"}, {})["inputs"]["p"], "role": {"kind": "opaque"},
              "source": {"kind": "artifact", "path": "table.npy"}}  # fmt: skip
@@ -241,11 +247,31 @@ def test_a_document_that_breaks_a_rule_is_not_run() -> None:
         ({"limits": 3}, "limits must be a Limits; found int 3"),
         ({"sampling": "greedy"}, "sampling must be a Sampling; found str 'greedy'"),
         ({"max_new_tokens": True}, "max_new_tokens must be a whole number"),
+        ({"inputs": [1]}, "inputs must be a mapping of names to arrays; found list"),
+        ({"prompt": [5, 9]}, "prompt must be a text; found list"),
+        ({"eos_token_ids": 2}, "eos_token_ids must be a list of token ids; found int 2"),
+        ({"executors": {"x": 1}}, "executors must be a mapping of components, contracts or abis to functions"),
+        ({"package_root": 3}, "package_root must be a path of a folder; found int 3"),
     ],
 )
 def test_arguments_of_a_wrong_type(words: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
-        interpret(emitting(emit("rows", "last")), ROWS, **words)
+        interpret(emitting(emit("rows", "last")), **({"inputs": ROWS} | words))
+
+
+def test_a_source_that_is_no_package(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="found int 3"):
+        interpret(3)  # type: ignore[arg-type]
+    with pytest.raises(ModelFileError, match="There is no folder"):
+        interpret(emitting(emit("rows", "last")), ROWS, package_root=tmp_path / "nothing")
+
+
+def test_steps_may_be_nested_as_deep_as_a_document_can_be() -> None:
+    step: Any = emit("rows", "last")
+    for _ in range(25):
+        step = {"kind": "sequence", "steps": [step]}
+    run = interpret(emitting(step), ROWS)
+    assert run.ok and run.trace[-1].path == f"{STEPS}[0]" + ".nodes[0]" * 25
 
 
 def test_limits_are_checked() -> None:

@@ -246,6 +246,16 @@ def test_mask_and_tokens_come_from_the_runtime(tmp_path: Path) -> None:
     assert fed[1]["ids"].value.array.tolist() == [[int(row[0])] for row in run.outputs["tokens"]]
 
 
+def test_a_loop_inside_a_decode_loop_ends_nobody(tmp_path: Path) -> None:
+    document = decoder()(tmp_path)
+    flow = document["pipeline"]["workflow"]
+    flow["inputs"] |= {"never": literal("bool[]", False), "zero_d": literal("int64[]", 0)}
+    flow["outputs"]["inner"] = output("int64[]")
+    flow["steps"][0]["steps"].insert(1, loop([emit("zero_d", "inner")], {}, "never"))
+    run = interpret(document, ROWS, package_root=tmp_path, max_new_tokens=3)
+    assert run.ok and run.tokens == ((0, 0, 0), (0, 0, 0))
+
+
 def test_two_texts_one_after_the_other_begin_anew(tmp_path: Path) -> None:
     """The second loop has an empty cache again: mask, tokens and who is live start from the beginning."""
     document = decoder()(tmp_path)

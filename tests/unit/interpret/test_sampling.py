@@ -55,8 +55,9 @@ def test_each_filter_keeps_what_it_says() -> None:
     assert kept(top_k=3, min_p=0.5) == [0, 6]
 
 
+@pytest.mark.torch
 def test_filters_are_those_of_hugging_face() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
     from transformers.generation.logits_process import (
         LogitsProcessorList,
         MinPLogitsWarper,

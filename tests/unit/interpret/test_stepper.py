@@ -103,9 +103,36 @@ def test_a_run_that_fails_can_still_be_looked_at() -> None:
         assert [one.value.text for one in made.current.writes] == ["float32[1, 2] 0 0", "bool[] True"]
 
 
+def test_ctrl_c_between_two_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_one, calls = WorkflowStepper._advance, []
+
+    def interrupted(self: WorkflowStepper) -> Any:
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return run_one(self)
+
+    monkeypatch.setattr(WorkflowStepper, "_advance", interrupted)
+    made = stepper(counting(), ROWS, executors=always(lambda x: x + 1))
+    assert made.finish().status == "interrupted" and len(made.trace) == 4
+    assert made.step() is None and made.value("next.x").high == 1.0
+
+
+def test_a_value_of_a_run_by_its_round() -> None:
+    run = interpret(counting(), ROWS, executors=always(lambda x: x + 1))
+    assert [run.value("next.x", (n,)).high for n in range(3)] == [1.0, 2.0, 3.0]
+    assert run.value("x").high == 3.0 and run.value("start").shape == (2, 2)
+    with pytest.raises(UnknownNameError, match=r"Unknown round of 'next\.x' \(7,\).*Known: \(0,\), \(1,\), \(2,\)"):
+        run.value("next.x", (7,))
+    with pytest.raises(UnknownNameError, match=r"Unknown value 'next\.y'\. Did you mean 'next\.x'"):
+        run.value("next.y")
+
+
 def test_faces(made: WorkflowStepper) -> None:
     assert repr(made) == "WorkflowStepper(at before the first record; 0 run, running)"
     made.run_until(CALL)
     assert "round 0 body" in repr(made)
     assert made.to_frame()["value"].tolist()[:2] == ["rows", "start"]
     assert "Values" in made._repr_html_()
+    assert made.current is not None and "next.x" in made.current._repr_html_()
+    assert made.current.to_frame()["port"].tolist() == ["x", "y", "more"]
