@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from workbench.describe.builder import WorkflowBuilder
+from workbench.describe.described_package import DescribedPackage, check_facts
 from workbench.describe.kinds import KINDS, Kind
 from workbench.describe.result import InferenceMetadata
 from workbench.describe.subject import Subject
@@ -10,26 +14,43 @@ from workbench.errors import UnsupportedError, some, unknown, wrong_type
 from workbench.package import Package
 
 
-def describe(package: Package, *, kind: str | None = None) -> InferenceMetadata:
+def describe(
+    package: Package | DescribedPackage, *, kind: str | None = None, facts: Mapping[str, Any] | None = None
+) -> InferenceMetadata:
     """What a runtime must know of a package, as a workflow: inputs, components, state, steps.
 
     Args:
-        package: graphs, from ``build()``, ``load()`` or a ``Comparison``.
+        package: graphs, from ``build()``, ``load()`` or a ``Comparison``; or a ``DescribedPackage`` of others' graphs.
         kind: the kind to describe it as; None takes the first that it is of.
+        facts: what the graphs do not tell, in the words of the kind (``{"pooling": "mean"}`` of an encoder).
 
     Raises:
         UnsupportedError: the package is of no kind that is known, or not of the one asked for.
         UnknownNameError: there is no such kind.
+        ConfigError: a fact is missing, or the graphs contradict it.
         ArgumentError: ``package`` is none.
     """
-    if not isinstance(package, Package):
-        raise wrong_type("package", package, "a Package", "build(), load() and a Comparison give one.")
-    subject = Subject(package)
-    chosen, builder = _kind(subject, kind), WorkflowBuilder()
+    subject, asked = _subject(package, kind, facts)
+    chosen, builder = _kind(subject, asked), WorkflowBuilder()
+    check_facts(chosen, subject.facts)
     chosen.write(subject, builder)
     return InferenceMetadata(
-        builder.document(), chosen.name, package.name, artifacts=dict(builder.artifacts), notes=tuple(builder.notes)
+        builder.document(),
+        chosen.name,
+        subject.package.name,
+        artifacts=dict(builder.artifacts),
+        notes=tuple(builder.notes),
     )
+
+
+def _subject(package: object, kind: str | None, facts: Mapping[str, Any] | None) -> tuple[Subject, str | None]:
+    """The package with all that was said of it, and the kind that was asked for."""
+    if isinstance(package, DescribedPackage):
+        said = {**package.facts, **(facts or {})}
+        return Subject(package.package, said, package.artifacts), kind or package.kind
+    if not isinstance(package, Package):
+        raise wrong_type("package", package, "a Package", "build(), load() and a Comparison give one.")
+    return Subject(package, {} if facts is None else facts), kind
 
 
 def _kind(subject: Subject, asked: str | None) -> Kind:
