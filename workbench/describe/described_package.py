@@ -11,6 +11,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from workbench.config.source import SourceConfig
 from workbench.describe.facts import no_facts, read_facts
 from workbench.describe.kinds import KINDS, Kind
 from workbench.errors import ConfigError, ModelFileError, root_cause, some, unknown, wrong_type
@@ -61,7 +62,14 @@ class DescribedPackage:
             raise ModelFileError(f"There is no folder {str(root)!r}. Give the folder that holds the graphs.")
         named = {name: components[name] for name in {**chosen.components, **chosen.optional} if name in components}
         models = {name: _graph(root, name, artifact) for name, artifact in named.items()}
-        return cls(kind, Package(models), named, dict(facts or {}))
+        return cls(kind, Package(models, source=_source(root)), named, dict(facts or {}))
+
+
+def _source(root: pathlib.Path) -> SourceConfig | None:
+    """Where the tokenizer lies, if the folder has one."""
+    if not (root / "tokenizer.json").is_file():
+        return None
+    return SourceConfig(root.resolve().name, "", {}, "folder", tokenizer=root)
 
 
 def check_facts(kind: Kind, facts: object) -> None:

@@ -42,19 +42,30 @@ def _attention(config: ModelConfig) -> Attention:
 
 def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
     """The tokenizer's file and the ids that the runtime asks for by meaning; nothing without a tokenizer."""
-    folder = subject.package.tokenizer
-    words = _read(folder / TOKENIZER) if folder is not None else None
-    if words is None or subject.config is None:
+    config = subject.config
+    if config is None or _file(subject) is None:
         return
-    texts = {token.get("id"): token.get("content") for token in words.get("added_tokens") or ()}
-    texts |= {number: text for text, number in _vocabulary(words).items() if number not in texts}
+    add_words(subject, builder, config.vocab_size, dict(_special(config)))
+
+
+def add_words(subject: Subject, builder: WorkflowBuilder, vocab_size: int, special: Mapping[str, int]) -> None:
+    """The tokenizer, as far as its file tells, and special tokens by their meaning; each with its text."""
+    words = _file(subject)
+    texts = {token.get("id"): token.get("content") for token in (words or {}).get("added_tokens") or ()}
+    texts |= {number: text for text, number in _vocabulary(words or {}).items() if number not in texts}
+    made = {name: SpecialToken(id=one, content=str(texts.get(one) or f"<{name}>")) for name, one in special.items()}
     builder.section("package", PackageFacts(tokenizer=Tokenizer(**given(
-        algorithm=str(words.get("model", {}).get("type") or "unknown").lower(),
-        vocab_size=subject.config.vocab_size,
-        byte_level=True if "ByteLevel" in json.dumps(words.get("decoder")) else None,
-        artifacts=(TokenizerArtifact(location=TOKENIZER),),
-        special_tokens=dict(_special(subject.config, texts)),
+        algorithm=str((words or {}).get("model", {}).get("type") or "unknown").lower(),
+        vocab_size=vocab_size,
+        byte_level=True if "ByteLevel" in json.dumps((words or {}).get("decoder")) else None,
+        artifacts=(TokenizerArtifact(location=TOKENIZER),) if words is not None else None,
+        special_tokens=made,
     ))))  # fmt: skip
+
+
+def _file(subject: Subject) -> Mapping[str, Any] | None:
+    folder = subject.package.tokenizer
+    return _read(folder / TOKENIZER) if folder is not None else None
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:
@@ -70,14 +81,12 @@ def _vocabulary(words: Mapping[str, Any]) -> Mapping[str, int]:
     return found if isinstance(found, dict) else {}
 
 
-def _special(config: ModelConfig, texts: Mapping[Any, Any]) -> Iterator[tuple[str, SpecialToken]]:
+def _special(config: ModelConfig) -> Iterator[tuple[str, int]]:
     """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
     ends = config.eos_token_id if isinstance(config.eos_token_id, tuple) else (config.eos_token_id,)
     names = [("pad", config.pad_token_id), ("bos", config.bos_token_id)]
     names += [("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1)]
-    for name, number in names:
-        if number is not None and 0 <= number < config.vocab_size:
-            yield name, SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>"))
+    yield from ((name, one) for name, one in names if one is not None and 0 <= one < config.vocab_size)
 
 
-__all__ = ["add_model", "add_tokenizer"]
+__all__ = ["add_model", "add_tokenizer", "add_words"]

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from workbench.describe.kinds import decoder, windows
+from workbench.describe.kinds import (
+    ctc,
+    decoder,
+    embedding,
+    encoder_decoder,
+    hybrid,
+    speculative,
+    vision_language,
+    windows,
+)
 from workbench.describe.kinds.base import Kind
 
-KINDS: tuple[Kind, ...] = (decoder.KIND, windows.KIND)
+KINDS: tuple[Kind, ...] = (
+    decoder.KIND, windows.KIND, hybrid.KIND, embedding.KIND, encoder_decoder.KIND, ctc.KIND, vision_language.KIND,
+    speculative.KIND,
+)  # fmt: skip
 
 __all__ = ["KINDS", "Kind"]
