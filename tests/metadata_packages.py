@@ -5,16 +5,20 @@ Graphs of families that are not built have the ports that exporters give them; s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir as ir
+from safetensors.numpy import save_file
 
 from tests.golden_ops import words
 from tests.metadata_graphs import Ports, graph
-from workbench.describe import DescribedPackage
+from workbench.describe import DescribedPackage, InferenceMetadata
+from workbench.describe.result import FILE
 from workbench.ep import get_ep
 from workbench.models import lookup
 from workbench.package import Package
@@ -147,3 +151,34 @@ def foreign(name: str, folder: Path, **facts: Any) -> DescribedPackage:
     return DescribedPackage.read(
         folder, kind=kind, components={key: f"{key}.onnx" for key in graphs}, facts={**said, **facts}
     )
+
+
+def adapter_folder(folder: Path, package: Package, modules: list[str], rank: int = 4, **words: Any) -> Path:
+    """An adapter as PEFT saves one, for modules of a package's configuration such as ``q_proj``."""
+    config: Any = package.config
+    widths = {
+        "q_proj": config.num_attention_heads * config.head_dim, "k_proj": config.num_key_value_heads * config.head_dim,
+        "v_proj": config.num_key_value_heads * config.head_dim, "down_proj": config.hidden_size,
+    }  # fmt: skip
+    rng, tensors = np.random.default_rng(7), {}
+    for layer in range(config.num_hidden_layers):
+        for name in modules:
+            place = "mlp" if name == "down_proj" else "self_attn"
+            key = f"base_model.model.model.layers.{layer}.{place}.{name}"
+            wide = config.intermediate_size if name == "down_proj" else config.hidden_size
+            tensors[f"{key}.lora_A.weight"] = rng.standard_normal((rank, wide)).astype(np.float32)
+            tensors[f"{key}.lora_B.weight"] = rng.standard_normal((widths[name], rank)).astype(np.float32)
+    folder.mkdir(parents=True, exist_ok=True)
+    said = {"peft_type": "LORA", "r": rank, "lora_alpha": 2 * rank, "bias": "none", "target_modules": modules,
+            "base_model_name_or_path": "tiny/llama", **words}  # fmt: skip
+    (folder / "adapter_config.json").write_text(json.dumps(said), encoding="utf-8")
+    save_file(tensors, folder / "adapter_model.safetensors")
+    return folder
+
+
+def write_package(folder: Path, graphs: Mapping[str, ir.Model], metadata: InferenceMetadata, dialect: str) -> None:
+    """A folder that a client may load: graphs, policies, the document and the files of adapters (empty)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, model in {**graphs, **metadata.artifacts}.items():
+        ir.save(model, folder / file)
+    (folder / FILE).write_text(metadata.to_yaml(dialect), encoding="utf-8")

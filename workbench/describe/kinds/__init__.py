@@ -8,6 +8,7 @@ from workbench.describe.kinds import (
     embedding,
     encoder_decoder,
     hybrid,
+    lora,
     speculative,
     vision_language,
     windows,
@@ -15,8 +16,8 @@ from workbench.describe.kinds import (
 from workbench.describe.kinds.base import Kind
 
 KINDS: tuple[Kind, ...] = (
-    decoder.KIND, windows.KIND, hybrid.KIND, embedding.KIND, encoder_decoder.KIND, ctc.KIND, vision_language.KIND,
-    speculative.KIND,
+    lora.KIND, decoder.KIND, windows.KIND, hybrid.KIND, embedding.KIND, encoder_decoder.KIND, ctc.KIND,
+    vision_language.KIND, speculative.KIND,
 )  # fmt: skip
 
 __all__ = ["KINDS", "Kind"]

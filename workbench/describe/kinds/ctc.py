@@ -14,6 +14,7 @@ from workbench.describe.steps import AnyStep, emit, given, invoke
 from workbench.describe.subject import Subject
 from workbench.metadata.document.media import AudioOutput, AudioProgram, AudioTransform, Preprocessing
 from workbench.metadata.document.profiles import Decoding, Profile, Vocabulary
+from workbench.metadata.document.tensor import TensorContract
 
 NAME, COMPONENT, ABI = "ctc", "encoder", "onnx-genai.audio-preprocess"
 _VOCABULARY = "the text of each class, in the order of the classes"
@@ -95,7 +96,7 @@ def _sound(builder: WorkflowBuilder, said: CtcFacts, ends: Ends, main: str, step
     return value
 
 
-def _program(said: CtcFacts, value: str, made: object) -> AudioProgram:
+def _program(said: CtcFacts, value: str, made: TensorContract) -> AudioProgram:
     transforms = [
         AudioTransform(op="decode", outputs=("audio.decoded",)),
         AudioTransform(
@@ -110,7 +111,7 @@ def _program(said: CtcFacts, value: str, made: object) -> AudioProgram:
         )
     last = transforms[-1].outputs
     assert last is not None
-    output = AudioOutput(name=value, source=last[0], content="waveform", dtype=made.dtype, contract=made)  # type: ignore[attr-defined]
+    output = AudioOutput(name=value, source=last[0], content="waveform", dtype=made.dtype, contract=made)
     return AudioProgram(transforms=tuple(transforms), outputs=(output,))
 
 

@@ -18,7 +18,7 @@ from workbench.describe.kinds.parts import EOS, add_text_end
 from workbench.describe.kinds.states import add_recurrent, sort_of
 from workbench.describe.sections import add_model, add_tokenizer
 from workbench.describe.state_ports import StatePort, state_ports
-from workbench.describe.steps import emit, invoke, loop
+from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import Subject
 
 NAME = "hybrid"
@@ -87,7 +87,7 @@ def _text(subject: Subject, builder: WorkflowBuilder) -> None:
 
 def _loop(builder: WorkflowBuilder, feeds: dict[str, str], outputs: dict[str, str], cells: list[str]) -> None:
     controls = {name: f"next.{name}" for name in ("active", "done", "accepted_len")}
-    body = [
+    body: list[AnyStep] = [
         invoke(decoder.COMPONENT, feeds, {"logits": "step.logits", **outputs}),
         invoke(decoder.POLICY, {"logits": "step.logits"}, {"token": "step.token", **controls}),
         emit("step.token", "tokens", mode="append", when="active"),

@@ -132,7 +132,7 @@ def add_text_end(subject: Subject, builder: WorkflowBuilder, logits: TensorContr
 def text_loop(steps: list[AnyStep], carried: Mapping[str, str], logits: str = "step.logits") -> AnyStep:
     """Steps that end in scores, then the policy, and a token for the caller; the token is the next step's."""
     controls = {name: f"next.{name}" for name in CONTROLS}
-    body = [
+    body: list[AnyStep] = [
         *steps,
         invoke(POLICY, {"logits": logits}, {"token": "next.token", **controls}),
         emit("next.token", "tokens", mode="append", when="active"),

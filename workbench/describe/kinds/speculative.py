@@ -113,7 +113,7 @@ def _pair(batch: int | str) -> dict[str, Any]:
 # --- state --------------------------------------------------------------------------------------------------
 def _states(builder: WorkflowBuilder, said: SpeculativeFacts, proposer: Proposer, target: Ends) -> dict[str, str]:
     """Cells of both graphs by ``component/port``. All groups of one component go back together."""
-    found = {}
+    found: dict[str, str] = {}
     for name, ends, ports in (
         (PROPOSER, proposer.ends, proposer.states),
         (TARGET, target, state_ports(target.inputs, target.outputs)),
@@ -128,7 +128,7 @@ def _groups(
 ) -> dict[str, str]:
     before, can = set(builder.groups), GroupCapabilities(rollback_positions=said.max_proposal_width, snapshot=True)
     cached, other = [p for p in ports if p.role], [p for p in ports if not p.role]
-    cells = {}
+    cells: dict[str, str] = {}
     if cached:
         cells = add_cache(
             builder, name, cached, ends.inputs, group=f"{name}_cache", prefix=f"{name}.", capabilities=can

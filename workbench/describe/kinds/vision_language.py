@@ -140,10 +140,10 @@ def _program(said: VisionLanguageFacts, vision: Ends) -> ImageProgram:
 def _transform(words: object, before: str | None, wire: str) -> ImageTransform:
     if not isinstance(words, Mapping) or not isinstance(words.get("op"), str):
         raise refuse(NAME, "transforms", words, 'each is a mapping with the word "op".')
-    chain = {"outputs": (wire,), **({"inputs": (before,)} if before else {})}
+    chain: dict[str, Any] = {"outputs": (wire,), **({"inputs": (before,)} if before else {})}
     try:
-        return ImageTransform(**{key: tuple(v) if isinstance(v, list) else v for key, v in words.items()}, **chain)
-    except (pydantic.ValidationError, TypeError) as error:
+        return ImageTransform.model_validate({**words, **chain})
+    except pydantic.ValidationError as error:
         raise refuse(NAME, "transforms", dict(words), " ".join(str(error).split())[:200]) from None
 
 
