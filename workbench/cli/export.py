@@ -19,7 +19,9 @@ Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="What `workbench e
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, alone.")]
 
 
-@app.command(epilog="JSON: {folder, runtime, execution_provider, dtype, dry_run, size, files, config, notes, lint}.")
+@app.command(
+    epilog="JSON: {folder, runtime, execution_provider, dtype, dry_run, size, files, config, metadata, notes, lint}."
+)
 def export(
     model: Model,
     output: Annotated[
@@ -27,7 +29,9 @@ def export(
     ],
     ep: Annotated[str, typer.Option("--ep", metavar="EP", help="The execution provider to build for.")] = "cpu",
     dtype: Dtype = None,
-    runtime: Annotated[str, typer.Option("--runtime", metavar="CLIENT", help="Who loads it.")] = "onnxruntime-genai",
+    runtime: Annotated[
+        str, typer.Option("--runtime", metavar="CLIENT", help="Who loads it: onnxruntime-genai, onnx-genai or both.")
+    ] = "onnxruntime-genai",
     padding: Annotated[
         str,
         typer.Option("--padding", metavar="SIDE", help="right: rows padded on the right only; any: anywhere."),
@@ -88,7 +92,7 @@ def _say_export(report: ExportReport, as_json: bool) -> None:
 
 @app.command(epilog="JSON: {folder, ok, checks, skipped, findings [{code, severity, message, where, hint}]}.")
 def lint(folder: Folder, as_json: AsJson = False, show_traceback: Traceback = False) -> None:
-    """Check FOLDER for ONNX Runtime GenAI: its config against its graph and its tokenizer; weights are not read.
+    """Check FOLDER for its clients: config and metadata against graph and tokenizer; weights are not read.
 
     Exit status 1 when there are errors; warnings alone leave it 0.
     """

@@ -87,11 +87,11 @@ def _config(root: Path) -> Mapping[str, Any]:
     rank, alpha = (words.get("r"), words.get("lora_alpha")) if isinstance(words, dict) else (None, None)
     if not _is_number(rank, int) or not _is_number(alpha, int | float):
         raise ModelFileError(f"{CONFIG} in {root.name!r} is none of LoRA: r is {rank!r}, lora_alpha is {alpha!r}.")
-    return words  # type: ignore[no-any-return]
+    return words
 
 
 def _is_number(value: object, kind: Any) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool) and value > 0  # type: ignore[operator]
+    return isinstance(value, kind) and not isinstance(value, bool) and value > 0
 
 
 def _changes(root: Path, words: Mapping[str, Any], entries: tuple[Entry, ...]) -> tuple[Change, ...]:

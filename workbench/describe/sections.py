@@ -13,6 +13,7 @@ from workbench.describe.steps import given
 from workbench.describe.subject import Subject
 from workbench.metadata.document.model import Attention, ModelFacts
 from workbench.metadata.document.package import PackageFacts, SpecialToken, Tokenizer, TokenizerArtifact
+from workbench.package.generation import generation_words, special_tokens
 
 TOKENIZER = "tokenizer.json"
 
@@ -45,7 +46,7 @@ def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
     config = subject.config
     if config is None or _file(subject) is None:
         return
-    add_words(subject, builder, config.vocab_size, dict(_special(config)))
+    add_words(subject, builder, config.vocab_size, dict(_special(subject)))
 
 
 def add_words(subject: Subject, builder: WorkflowBuilder, vocab_size: int, special: Mapping[str, int]) -> None:
@@ -81,12 +82,14 @@ def _vocabulary(words: Mapping[str, Any]) -> Mapping[str, int]:
     return found if isinstance(found, dict) else {}
 
 
-def _special(config: ModelConfig) -> Iterator[tuple[str, int]]:
+def _special(subject: Subject) -> Iterator[tuple[str, int]]:
     """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
-    ends = config.eos_token_id if isinstance(config.eos_token_id, tuple) else (config.eos_token_id,)
-    names = [("pad", config.pad_token_id), ("bos", config.bos_token_id)]
-    names += [("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1)]
-    yield from ((name, one) for name, one in names if one is not None and 0 <= one < config.vocab_size)
+    assert subject.config is not None
+    found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
+    for name in ("pad", "bos", "eos"):
+        held = found.get(f"{name}_token_id")
+        numbers = held if isinstance(held, list) else [held] if held is not None else []
+        yield from ((name if place == 1 else f"{name}_{place}", number) for place, number in enumerate(numbers, 1))
 
 
 __all__ = ["add_model", "add_tokenizer", "add_words"]

@@ -10,23 +10,22 @@ from typing import Any
 
 import onnx_ir as ir
 
-from workbench.analysis.graph_facts import graph_facts
-from workbench.config.model_config import ModelConfig
 from workbench.config.progress import Progress
+from workbench.describe import InferenceMetadata, describe
 from workbench.ep import get_ep
-from workbench.errors import SaveError, UnsupportedError, unknown, wrong_type
-from workbench.export.genai_config import NAME, ClientConfig, client_config, client_notes, generation_words
-from workbench.export.linting import check
+from workbench.errors import wrong_type
+from workbench.export.clients import GENAI, METADATA, RUNTIMES, check_client, clients_of
+from workbench.export.genai_folder import GenaiFolder
+from workbench.export.lint_report import LintReport
+from workbench.export.metadata_folder import check_made, files_of, metadata_notes
 from workbench.export.outputs import with_outputs
 from workbench.export.report import ExportReport
-from workbench.export.subject import Subject
-from workbench.export.vocabulary import UnreadableTokenizer, vocabulary
+from workbench.export.tokenizer import left_out, with_tokenizer
 from workbench.export.windows import with_window_cache
 from workbench.package import Manifest, Package
 from workbench.package.saving import check_place, measure, save
 from workbench.types import dtype_word
 
-RUNTIMES = ("onnxruntime-genai",)
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -49,129 +48,88 @@ def export(
     the old or the new one is there, complete.
 
     Args:
-        package: of the task text-generation, with weights.
+        package: with weights; for ``onnxruntime-genai`` of the task text-generation, for ``onnx-genai`` of any kind
+            that ``describe()`` knows.
         folder: made by this call.
-        runtime: the client; ``onnxruntime-genai``.
+        runtime: the client: ``onnxruntime-genai`` (``genai_config.json``), ``onnx-genai``
+            (``inference_metadata.yaml``) or ``both``, one folder that either loads.
         overwrite: replace a package that is there already.
         dry_run: write nothing; the report says what would be written, checked as if it were.
-        search: the client's search defaults over those of ``generation_config.json``.
+        search: the client's search defaults over those of ``generation_config.json``; ``onnxruntime-genai`` alone.
         tokenizer: a folder to take the tokenizer from; None takes the package's own; False goes without.
-        window_cache: let layers with a sliding window keep the window only, where the provider's kernel can.
+        window_cache: let layers with a sliding window keep the window only, where the provider's kernel can;
+            ``onnxruntime-genai`` alone.
         outputs: more values of the graph for the client to give, by name (see ``client_logits``).
         progress: called with what is done so far; False shows nothing.
 
     Raises:
         UnknownNameError: unknown runtime, search option or value of the graph.
-        UnsupportedError: the client cannot run such a graph.
+        UnsupportedError: the client cannot run such a graph, or does not know such an option.
         SaveError: no tokenizer, no weights, the folder is taken, or the disk refuses.
         ArgumentError: an argument has a type that is not taken.
     """
-    _check(package, folder, runtime, search)
+    _check(package, folder, search)
+    check_client(runtime, package, search=search, window_cache=window_cache, tokenizer=tokenizer)
+    clients = clients_of(runtime)
     made = _prepare(package, tokenizer, window_cache, outputs)
-    key = next(iter(made.models))
-    facts, ep = graph_facts(made.model), get_ep(made.execution_provider)
-    config = made.config
-    assert isinstance(config, ModelConfig)
-    words = client_config(
-        facts, config, ep, filename=f"{key}.onnx", generation=generation_words(made.tokenizer), search=search,
-    )  # fmt: skip
+    genai = GenaiFolder.of(made, search) if GENAI in clients else None
+    metadata = describe(made) if METADATA in clients else None
     target = check_place(made, Path(folder), overwrite=overwrite)
-    subject = Subject(words.values, facts, f"{key}.onnx", _vocabulary(made), made.execution_provider)
-    notes = (*words.notes, *client_notes(facts, ep, made.dtype or ep.default_dtype, made.padding), *_left_out(made))
-    manifest = _write(made, target, words, overwrite, dry_run, progress)
+    beside = (genai.files if genai else {}) | (files_of(metadata) if metadata else {})
+    manifest = _write(made, target, beside, overwrite, dry_run, progress)
     return ExportReport(
         folder=target,
         runtime=runtime,
-        execution_provider=ep.name,
+        execution_provider=get_ep(made.execution_provider).name if made.execution_provider else "",
         dtype=dtype_word(made.dtype) if made.dtype is not None else "",
         files=manifest.files,
-        config=words.values,
-        notes=notes,
-        lint=check(target, subject),
+        config=genai.config if genai else {},
+        metadata=metadata,
+        notes=tuple(dict.fromkeys([*_notes(made, genai, metadata), *left_out(made)])),
+        lint=_lint(target, genai, metadata, dry_run),
         dry_run=dry_run,
     )
 
 
+def _notes(made: Package, genai: GenaiFolder | None, metadata: InferenceMetadata | None) -> list[str]:
+    return [*(genai.notes if genai else ()), *(metadata_notes(made, metadata) if metadata else ())]
+
+
+def _lint(target: Path, genai: GenaiFolder | None, metadata: InferenceMetadata | None, dry_run: bool) -> LintReport:
+    """What ``lint()`` would say of the folder, without reading what is known already."""
+    found = genai.check(target) if genai else LintReport(target, (), ())
+    return found if metadata is None else found + check_made(target, metadata, written=not dry_run)
+
+
 def _write(
-    made: Package, target: Path, words: ClientConfig, overwrite: bool, dry_run: bool, progress: Progress
+    made: Package, target: Path, beside: Mapping[str, bytes], overwrite: bool, dry_run: bool, progress: Progress
 ) -> Manifest:
-    beside = {NAME: words.to_json()}
     return measure(made, beside) if dry_run else save(
         made, target, overwrite=overwrite, progress=progress, beside=beside
     )  # fmt: skip
 
 
-def _check(package: object, folder: object, runtime: str, search: object) -> None:
-    if runtime not in RUNTIMES:
-        raise unknown("runtime", runtime, RUNTIMES)
+def _check(package: object, folder: object, search: object) -> None:
     if not isinstance(package, Package):
         raise wrong_type("package", package, "a Package", "build(), load() and a Comparison give one.")
     if isinstance(folder, bytes) or not isinstance(folder, str | os.PathLike):
         raise wrong_type("folder", folder, "a path")
     if not isinstance(search, Mapping):
         raise wrong_type("search", search, "a mapping of search options")
-    if len(package.models) != 1 or not isinstance(package.config, ModelConfig) or not package.execution_provider:
-        held = ", ".join(package.models) or "none"
-        raise UnsupportedError(
-            f"onnxruntime-genai runs one decoder that the workbench built; {package!r} holds the graphs {held}"
-            + ("" if isinstance(package.config, ModelConfig) else " and no configuration of a text generator")
-            + ". Build a text-generation model and export that."
-        )
 
 
 def _prepare(
     package: Package, tokenizer: str | os.PathLike[str] | bool | None, window_cache: bool, outputs: Sequence[str]
 ) -> Package:
     """The package as the client is to get it: a clone where the graph changes, the tokenizer of the caller's choice."""
-    model: ir.Model = package.model
-    if window_cache:
-        model = with_window_cache(model, get_ep(package.execution_provider))
-    if outputs:
-        model = with_outputs(model, outputs)
-    if model is not package.model:
+    if window_cache or outputs:
+        model: ir.Model = package.model
+        if window_cache:
+            model = with_window_cache(model, get_ep(package.execution_provider))
+        if outputs:
+            model = with_outputs(model, outputs)
         package = dataclasses.replace(package, models={next(iter(package.models)): model})
-    return _with_tokenizer(package, tokenizer)
-
-
-def _with_tokenizer(package: Package, tokenizer: str | os.PathLike[str] | bool | None) -> Package:
-    source = package.source
-    if tokenizer is False:
-        return package if source is None else dataclasses.replace(
-            package, source=dataclasses.replace(source, tokenizer=None)
-        )  # fmt: skip
-    if tokenizer is None or tokenizer is True:
-        if package.tokenizer is None:
-            raise SaveError(
-                f"{package!r} has no tokenizer, without which the client takes no text. Give the folder of one with "
-                "tokenizer=FOLDER, or pass tokenizer=False for a client that gives ids."
-            )
-        return package
-    if not isinstance(tokenizer, str | os.PathLike):
-        raise wrong_type("tokenizer", tokenizer, "the folder of a tokenizer, False or None")
-    place = Path(tokenizer).expanduser()
-    if not (place / "tokenizer.json").is_file():
-        raise SaveError(f"{place} holds no tokenizer.json. Give the folder of a Hugging Face tokenizer.")
-    if source is None:
-        raise UnsupportedError(f"{package!r} has no source whose tokenizer could be replaced. Pass tokenizer=False.")
-    return dataclasses.replace(package, source=dataclasses.replace(source, tokenizer=place))
-
-
-def _vocabulary(package: Package) -> int | None:
-    if package.tokenizer is None:
-        return None
-    try:
-        return vocabulary(package.tokenizer / "tokenizer.json")
-    except UnreadableTokenizer as error:
-        raise SaveError(f"{package.tokenizer / 'tokenizer.json'} {error}. Fetch it again.") from None
-
-
-def _left_out(package: Package) -> list[str]:
-    if package.tokenizer is None:
-        return ["No tokenizer was written: the client takes ids only."]
-    notes = []
-    if not (package.tokenizer / "tokenizer_config.json").is_file():
-        notes.append("The tokenizer has no tokenizer_config.json, which the client needs to make one.")
-    return notes
+    return with_tokenizer(package, tokenizer)
 
 
 __all__ = ["RUNTIMES", "export"]

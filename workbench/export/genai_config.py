@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import onnx_ir as ir
@@ -15,6 +14,7 @@ from workbench.config.model_config import ModelConfig
 from workbench.ep import ExecutionProvider, execution_providers, get_ep
 from workbench.errors import ArgumentError, SaveError, UnsupportedError, some, unknown
 from workbench.export.keys import DEFAULT_NAMES, GENERIC_TYPE, KEYS, SAMPLING, TYPES
+from workbench.package.generation import special_tokens
 from workbench.types import dtype_word
 
 NAME = "genai_config.json"
@@ -23,7 +23,6 @@ _PRESENT = (DEFAULT_NAMES["present_key_names"], DEFAULT_NAMES["present_value_nam
 _TOKENS = ("input_ids", "attention_mask", "position_ids")
 LOCAL = frozenset(dtype for ep in map(get_ep, execution_providers()) if ep.local_kernels for dtype in ep.computes)
 """Dtypes in which the kernels of the plain ONNX Runtime compute."""
-_LARGEST = 4_000_000  # bytes of a generation_config.json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +73,7 @@ def client_config(
         "type": config.model_type if config.model_type in TYPES else GENERIC_TYPE,
         "vocab_size": config.vocab_size,
         "context_length": room,
-        **_special_tokens(config, generation, notes),
+        **_tokens(config, generation, notes),
         "decoder": decoder,
     }
     values = {"model": model, "search": _search(room, generation, search, shares, notes)}
@@ -140,30 +139,17 @@ def _window(facts: GraphFacts) -> dict[str, Any]:
 
 
 # --- tokens -------------------------------------------------------------------------------------------------------
-def _special_tokens(config: ModelConfig, generation: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """All ends of a sequence: a chat model stops at the end of a turn, which config.json often leaves out."""
-    ends = _ids(generation.get("eos_token_id")) or _ids(config.eos_token_id)
-    known = [token for token in ends if 0 <= token < config.vocab_size]
-    if known != ends:
-        notes.append(f"eos_token_id {sorted(set(ends) - set(known))} left out: no tokens of {config.vocab_size}.")
-    found: dict[str, Any] = {}
-    for name in ("bos_token_id", "pad_token_id"):
-        token = generation.get(name, getattr(config, name))
-        if isinstance(token, int) and 0 <= token < config.vocab_size:
-            found[name] = token
-    if known:
-        found["eos_token_id"] = known
-        if "pad_token_id" not in found:
-            found["pad_token_id"] = known[0]
-            notes.append(f"The model names no pad token: pad_token_id is its end token {known[0]}.")
-    else:
+def _tokens(config: ModelConfig, generation: Mapping[str, Any], notes: list[str]) -> Mapping[str, Any]:
+    """The special tokens, with a pad token in any case: without one the client refuses."""
+    found, said = special_tokens(config, generation)
+    notes += said
+    ends = found.get("eos_token_id")
+    if not ends:
         notes.append("The model names no end token; the client takes the pad token for one.")
-    return found
-
-
-def _ids(found: Any) -> list[int]:
-    given = found if isinstance(found, list | tuple) else [found]
-    return list(dict.fromkeys(token for token in given if isinstance(token, int) and not isinstance(token, bool)))
+        return found
+    if "pad_token_id" not in found:
+        notes.append(f"The model names no pad token: pad_token_id is its end token {ends[0]}.")
+    return {**found, "pad_token_id": found.get("pad_token_id", ends[0])}
 
 
 # --- search -------------------------------------------------------------------------------------------------------
@@ -217,27 +203,7 @@ def _checked(given: Mapping[str, Any], values: Mapping[str, Any], room: int) -> 
     return dict(given)
 
 
-# --- files --------------------------------------------------------------------------------------------------------
-def generation_words(folder: Path | None) -> Mapping[str, Any]:
-    """``generation_config.json`` of a folder; nothing where there is none.
-
-    Raises:
-        SaveError: it is there and cannot be read.
-    """
-    path = folder / "generation_config.json" if folder is not None else None
-    if path is None or not path.is_file():
-        return {}
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise ValueError("it is too large")
-        words = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise SaveError(f"{path} cannot be read: {error}. Correct it, or remove it.") from None
-    if not isinstance(words, dict):
-        raise SaveError(f"{path} holds a JSON {type(words).__name__}, not named values. Correct it, or remove it.")
-    return words
-
-
+# --- notes -------------------------------------------------------------------------------------------------------
 def client_notes(facts: GraphFacts, ep: ExecutionProvider, dtype: ir.DataType, padding: str) -> Iterator[str]:
     """What whoever runs the folder has to know."""
     if ep.genai_name and dtype in LOCAL:

@@ -42,6 +42,13 @@ class LintReport:
         """The codes of the findings, in their order, each once."""
         return tuple(dict.fromkeys(found.code for found in self.findings))
 
+    def __add__(self, other: LintReport) -> LintReport:
+        """Two reports about one folder as one."""
+        return LintReport(
+            self.folder, (*self.findings, *other.findings), (*self.checks, *other.checks),
+            (*self.skipped, *other.skipped),
+        )  # fmt: skip
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {

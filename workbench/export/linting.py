@@ -1,4 +1,4 @@
-"""``lint``: a folder's config against its graphs and its tokenizer; weights are never read."""
+"""``lint``: a folder's config and metadata against its graphs and its tokenizer; weights are never read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from workbench.errors import ArgumentError, Diagnostic, ModelFileError, Workbenc
 from workbench.export import checks_cache, checks_ends, checks_sizes, checks_words
 from workbench.export.genai_config import NAME
 from workbench.export.lint_report import LintReport
+from workbench.export.metadata_folder import KINDS, check_folder, document_in
 from workbench.export.subject import Check, GraphCheck, Subject, finding
 from workbench.export.vocabulary import UnreadableTokenizer, vocabulary
 
@@ -26,7 +27,8 @@ _LARGEST_GRAPH = (1 << 31) - 1  # protobuf's own limit
 
 
 def lint(folder: str | os.PathLike[str]) -> LintReport:
-    """Check a folder for ONNX Runtime GenAI: ``genai_config.json`` against graph and tokenizer, whoever made it.
+    """Check a folder for its clients: ``genai_config.json`` (ONNX Runtime GenAI) against graph and tokenizer,
+    ``inference_metadata.yaml`` (onnx-genai) against its rules and the graphs, whoever made it.
 
     Every contradiction is a finding with a code, a sentence, the place and a fix. Files that are missing, damaged or
     of a wrong kind are findings too, so this raises for the folder itself only. Weights are not read.
@@ -43,7 +45,10 @@ def lint(folder: str | os.PathLike[str]) -> LintReport:
     if not place.is_dir():
         what = "is a file; give its folder" if place.is_file() else "no such folder"
         raise ModelFileError(f"{place}: {what}.")
-    return _Reader(place).report()
+    if document_in(place) is None:
+        return _Reader(place).report()
+    described = check_folder(place)
+    return _Reader(place).report() + described if (place / NAME).exists() else described
 
 
 def check(folder: Path, subject: Subject, *, before: tuple[Diagnostic, ...] = ()) -> LintReport:
@@ -171,3 +176,4 @@ def kinds() -> Iterator[tuple[str, str]]:
     yield FILE, "files that are missing or cannot be read"
     yield from ((one.code, one.about) for one in WORDS)
     yield from ((one.code, one.about) for one in GRAPHS)
+    yield from KINDS

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.describe import InferenceMetadata
 from workbench.export.lint_report import LintReport
+from workbench.export.metadata_folder import DIALECT, FILE
 from workbench.package import FileRecord
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ COLUMNS = ["file", "size", "sha256"]
 class ExportReport:
     """A folder for a client: its files, the words of ``genai_config.json``, and what the client needs to know.
 
+    ``config`` is empty in a folder for onnx-genai alone, ``metadata`` None in one for onnxruntime-genai alone.
     ``dry_run`` is True where nothing was written: sizes are known then, checksums are not. ``lint`` is what
     ``lint()`` says of config, graph and tokenizer.
     """
@@ -35,6 +38,7 @@ class ExportReport:
     notes: tuple[str, ...]
     lint: LintReport
     dry_run: bool = False
+    metadata: InferenceMetadata | None = None
 
     @property
     def size(self) -> int:
@@ -47,6 +51,7 @@ class ExportReport:
             "folder": str(self.folder), "runtime": self.runtime, "execution_provider": self.execution_provider,
             "dtype": self.dtype, "dry_run": self.dry_run, "size": self.size,
             "files": [dataclasses.asdict(file) for file in self.files], "config": dict(self.config),
+            "metadata": self.metadata.to(DIALECT).data if self.metadata is not None else None,
             "notes": list(self.notes), "lint": self.lint.to_dict(),
         }  # fmt: skip
 
@@ -71,9 +76,18 @@ class ExportReport:
         )
         head = "".join(f"<th>{column}</th>" for column in COLUMNS)
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        words = html.escape(json.dumps(self.config, indent=2, ensure_ascii=False))
         return (
             f"<div><p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            f"<ul>{notes}</ul><details><summary>genai_config.json</summary><pre>{words}</pre></details>"
-            f"{self.lint._repr_html_() if self.lint.findings else ''}</div>"
+            f"<ul>{notes}</ul>{''.join(self._texts())}{self.lint._repr_html_() if self.lint.findings else ''}</div>"
         )
+
+    def _texts(self) -> Iterator[str]:
+        """The files that say what the client must know, folded."""
+        if self.config:
+            yield _folded("genai_config.json", json.dumps(self.config, indent=2, ensure_ascii=False))
+        if self.metadata is not None:
+            yield _folded(FILE, self.metadata.to_yaml(DIALECT))
+
+
+def _folded(name: str, text: str) -> str:
+    return f"<details><summary>{name}</summary><pre>{html.escape(text)}</pre></details>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from workbench.analysis.graph_facts import Port
 from workbench.describe.builder import WorkflowBuilder, promise
@@ -121,7 +122,7 @@ def add_text_end(subject: Subject, builder: WorkflowBuilder, logits: TensorContr
         raise UnsupportedError(
             f"The graph does not fix the size of its vocabulary: logits {logits.shape}. Export it so."
         )
-    ends = list(said) if isinstance(said, tuple | list) else [said]
+    ends: list[Any] = list(said) if isinstance(said, tuple | list) else [said]
     if not ends or any(isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < classes for one in ends):
         raise refuse("text", "eos_token_id", said, f"it is an id from 0 to {classes - 1}, or several.")
     add_words(
