@@ -5,50 +5,62 @@ Run ``python -m tests.make_metadata_goldens`` after a change of what is written,
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from tests.metadata_packages import FOREIGN, adapter_folder, foreign, own
+from tests.metadata_packages import FOREIGN, adapter_folder, foreign, own, tokenizer_folder
 from workbench.describe import InferenceMetadata, describe
 from workbench.metadata import to_yaml
+from workbench.package import Package
 
 FOLDER = Path(__file__).parent / "golden" / "metadata"
 DIALECTS = ("pr828", "v1")
-OWN = {
-    "decoder": ("llama", {}),
-    "windows": ("gemma3_text", {"num_hidden_layers": 3, "sliding_window": 8}),
-    "embedding": ("bert", {"pooling": "mean", "normalize": True}),
-    "lora": ("llama", {}),
-}
+OWN = {"decoder": "llama", "windows": "gemma3_text", "embedding": "bert", "lora": "llama"}
 KINDS = (*OWN, *FOREIGN)
+ADAPTERS = {"blue": (["q_proj", "v_proj"], 4), "red": (["down_proj"], 2)}
+"""Modules and rank of each adapter by its name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Example:
+    """A small package of a kind, and what ``describe`` makes of it."""
+
+    package: Package
+    metadata: InferenceMetadata
 
 
 @functools.cache
-def documents() -> dict[str, InferenceMetadata]:
-    """What ``describe`` makes of a small package of each kind."""
+def examples() -> dict[str, Example]:
+    """One for each golden document, by its name."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        made = {name: describe(foreign(name, root / name)) for name in FOREIGN}
-        made |= {name: _own(name, root) for name in OWN}
+        made = {name: _foreign(name, root / name) for name in FOREIGN}
+        tokenizer = tokenizer_folder(root / "tokenizer")
+        made |= {name: _own(name, own(family, tokenizer=tokenizer), root / name) for name, family in OWN.items()}
     return {name: made[name] for name in KINDS}
 
 
-def _own(name: str, root: Path) -> InferenceMetadata:
-    family, facts = OWN[name]
-    package = own(family)
+def _foreign(name: str, folder: Path) -> Example:
+    described = foreign(name, folder)
+    return Example(described.package, describe(described))
+
+
+def _own(name: str, package: Package, root: Path) -> Example:
+    facts: dict[str, Any] = {"pooling": "mean", "normalize": True} if name == "embedding" else {}
     if name == "lora":
-        folders = {"blue": adapter_folder(root / "blue", package, ["q_proj", "v_proj"]),
-                   "red": adapter_folder(root / "red", package, ["down_proj"], rank=2)}  # fmt: skip
-        return describe(package, facts={"adapters": folders})
-    return describe(package, facts=facts)
+        facts = {"adapters": {alias: adapter_folder(root / alias, package, modules, rank)
+                              for alias, (modules, rank) in ADAPTERS.items()}}  # fmt: skip
+    return Example(package, describe(package, facts=facts))
 
 
 def texts() -> dict[str, str]:
     """The text of every golden file by its name."""
     return {
-        f"{name}.{dialect}.yaml": to_yaml(made.to(dialect).data)
-        for name, made in documents().items()
+        f"{name}.{dialect}.yaml": to_yaml(made.metadata.to(dialect).data)
+        for name, made in examples().items()
         for dialect in DIALECTS
     }
 

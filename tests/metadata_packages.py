@@ -5,8 +5,9 @@ Graphs of families that are not built have the ports that exporters give them; s
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 from safetensors.numpy import save_file
+from tokenizers import Tokenizer, models
 
 from tests.golden_ops import words
 from tests.metadata_graphs import Ports, graph
+from workbench.config.source import SourceConfig
 from workbench.describe import DescribedPackage, InferenceMetadata
 from workbench.describe.result import FILE
 from workbench.ep import get_ep
+from workbench.metadata import to_yaml
 from workbench.models import lookup
 from workbench.package import Package
 from workbench.recipe import Recipe
@@ -30,11 +34,27 @@ ATTENTION_LAYER = 2
 """Of the three layers of the hybrid the last attends, the others keep a convolution."""
 
 
-def own(family: str, ep: str = "default", **changed: Any) -> Package:
-    """A package of a family that the workbench builds, without weights."""
+def own(family: str, ep: str = "default", tokenizer: Path | None = None) -> Package:
+    """A small package of a family that the workbench builds; its weights are zeros."""
     spec = lookup(family)
-    recipe = Recipe(spec.module, spec.read(words(spec) | changed), get_task(spec.task))
-    return recipe.package(get_ep(ep), ir.DataType.FLOAT)
+    recipe = Recipe(spec.module, spec.read(words(spec)), get_task(spec.task))
+    package = recipe.package(get_ep(ep), ir.DataType.FLOAT)
+    for value in package.model.graph.initializers.values():
+        if value.const_value is None:
+            value.const_value = ir.tensor(np.zeros(value.shape.numpy(), value.dtype.numpy()), name=value.name)
+    source = SourceConfig(f"tiny-{family}", family, {}, "folder", tokenizer=tokenizer)
+    return dataclasses.replace(package, source=source)
+
+
+def tokenizer_folder(folder: Path, size: int = 96) -> Path:
+    """A folder with a tokenizer of words; ids 0 to 3 are those that configs take for pad, bos and eos."""
+    folder.mkdir(parents=True, exist_ok=True)
+    special = ["<pad>", "<s>", "</s>", "<unk>"]
+    made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(special + [f"w{n}" for n in range(4, size)])},
+                                      unk_token="<unk>"))  # fmt: skip
+    made.add_special_tokens(special)
+    made.save(str(folder / "tokenizer.json"))
+    return folder
 
 
 def cache(layers: int | list[int], length: str = "past", before: str = "past_key_values.", words: str = "") -> Ports:
@@ -146,6 +166,7 @@ def foreign(name: str, folder: Path, **facts: Any) -> DescribedPackage:
     kind, make, said = FOREIGN[name]
     folder.mkdir(parents=True, exist_ok=True)
     graphs = make()
+    tokenizer_folder(folder, VOCAB)
     for key, model in graphs.items():
         onnx.save(model, folder / f"{key}.onnx")
     return DescribedPackage.read(
@@ -176,9 +197,12 @@ def adapter_folder(folder: Path, package: Package, modules: list[str], rank: int
     return folder
 
 
-def write_package(folder: Path, graphs: Mapping[str, ir.Model], metadata: InferenceMetadata, dialect: str) -> None:
-    """A folder that a client may load: graphs, policies, the document and the files of adapters (empty)."""
+def write_package(folder: Path, package: Package, metadata: InferenceMetadata, schema_version: str | None) -> Path:
+    """A folder that a client may load: graphs, policies and the document in the client's dialect."""
     folder.mkdir(parents=True, exist_ok=True)
+    graphs = {f"{key}.onnx": model for key, model in package.models.items()}
     for file, model in {**graphs, **metadata.artifacts}.items():
         ir.save(model, folder / file)
-    (folder / FILE).write_text(metadata.to_yaml(dialect), encoding="utf-8")
+    data = metadata.to("v1", schema_version=schema_version).data
+    (folder / FILE).write_text(to_yaml(data), encoding="utf-8")
+    return folder

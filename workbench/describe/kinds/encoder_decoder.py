@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.analysis.graph_facts import Port
 from workbench.describe.builder import WorkflowBuilder
+from workbench.describe.contracts import contract
 from workbench.describe.facts import fact, lacks, read_facts, refuse
 from workbench.describe.kinds.base import Kind
 from workbench.describe.kinds.parts import (
@@ -23,9 +24,11 @@ from workbench.describe.kinds.parts import (
     text_loop,
 )
 from workbench.describe.kinds.states import add_cache
+from workbench.describe.policy.tokens import repeated_tokens
 from workbench.describe.state_ports import StatePort, state_ports
 from workbench.describe.steps import given, invoke
 from workbench.describe.subject import Subject
+from workbench.metadata.document.tensor import TensorContract
 
 NAME, ENCODER, DECODER = "encoder-decoder", "encoder", "decoder"
 _START = "ids of the tokens that every answer begins with (decoder_start_token_id, forced tokens after it)"
@@ -65,11 +68,11 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     tokens = decoder.inputs[parts.tokens]
     _add_components(subject, builder, encoder, decoder)
     feeds, masks = _feed_encoder(builder, encoder)
-    builder.literal("package.decoder_start", tokens, _start(said.decoder_start))
+    first = _first(subject, builder, feeds, said.decoder_start, tokens)
     add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
     add_policy(builder, decoder.outputs["logits"], tokens)
     add_text_end(subject, builder, decoder.outputs["logits"], said.eos_token_id)
-    add_token_cell(builder, tokens, "package.decoder_start")
+    add_token_cell(builder, tokens, first)
     builder.add(invoke(ENCODER, feeds, {name: f"encoder.{name}" for name in encoder.outputs}))
     cells, borrowed = _add_state(builder, parts, decoder)
     # A decoder that is given the encoder's mask masks by the same one.
@@ -83,12 +86,26 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     builder.add(text_loop([step], {**own, **{cell: cell for cell in borrowed.values()}}))
 
 
-def _start(said: object) -> Any:
-    """One id for each row, or several in order."""
-    found = list(said) if isinstance(said, tuple | list) else [said]
-    if not found or any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in found):
+def _first(
+    subject: Subject, builder: WorkflowBuilder, feeds: Mapping[str, str], said: object, tokens: TensorContract
+) -> str:
+    """What the decoder reads first: one token as a constant, several by a graph that repeats them for every row."""
+    ids: list[Any] = list(said) if isinstance(said, tuple | list) else [said]
+    if not ids or any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in ids):
         raise refuse(NAME, "decoder_start", said, "a token id, or several of them, is wanted.")
-    return found[0] if len(found) == 1 else tuple(found)
+    batch = tokens.shape[0] if tokens.shape else "batch"
+    made = contract("int64", batch, len(ids))
+    if len(ids) == 1:
+        return builder.literal("package.decoder_start", made, ids[0])
+    port, value = next(iter(feeds.items()))
+    like = subject.graphs[ENCODER].inputs[port]
+    assert like.dtype is not None
+    inputs = {"like": builder.inputs[value].contract}
+    builder.policy(
+        "decoder_start", repeated_tokens(ids, like.dtype, len(like.dims)), inputs=inputs, outputs={"tokens": made}
+    )
+    builder.add(invoke("decoder_start", {"like": value}, {"tokens": "decoder.start"}))
+    return "decoder.start"
 
 
 # --- what is what -------------------------------------------------------------------------------------------
