@@ -45,6 +45,8 @@ def describe(
 
 def _subject(package: object, kind: str | None, facts: Mapping[str, Any] | None) -> tuple[Subject, str | None]:
     """The package with all that was said of it, and the kind that was asked for."""
+    if facts is not None and not isinstance(facts, Mapping):
+        raise wrong_type("facts", facts, "a mapping from the name of a fact to its value")
     if isinstance(package, DescribedPackage):
         said = {**package.facts, **(facts or {})}
         return Subject(package.package, said, package.artifacts), kind or package.kind

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
+
+import pydantic
 
 from workbench.errors import ConfigError, UnknownNameError, some, unknown, wrong_type
 
@@ -33,7 +36,25 @@ def read_facts(kind: str, record: type[_Record], said: object) -> _Record:
     for name, field in fields.items():
         if name not in said and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise lacks(kind, name, field.metadata["what"], said)
-    return record(**said)
+    return record(**{name: _typed(kind, record, fields[name], value) for name, value in said.items()})
+
+
+def _typed(kind: str, record: type[Any], field: dataclasses.Field[Any], value: object) -> object:
+    """The value as it is, if it has the type of its field; texts are no numbers and no lists."""
+    hint = typing.get_type_hints(record)[field.name]
+    try:
+        pydantic.TypeAdapter(hint, config=pydantic.ConfigDict(strict=True)).validate_python(value)
+    except pydantic.ValidationError as error:
+        raise refuse(kind, field.name, value, f"it is {field.metadata['what']} ({first_of(error)}).") from None
+    return value
+
+
+def first_of(error: pydantic.ValidationError) -> str:
+    """The first of the library's complaints, with the place inside the value."""
+    detail = error.errors(include_url=False)[0]
+    place = ".".join(str(step) for step in detail["loc"])
+    said = detail["msg"][:1].lower() + detail["msg"][1:]
+    return f"{place}: {said}" if place else said
 
 
 def no_facts(kind: str, said: object) -> None:
@@ -63,4 +84,4 @@ def refuse(kind: str, name: str, found: object, why: str) -> ConfigError:
     return ConfigError(f"The fact {name!r} of the kind {kind} is {text[:80]}{'...' if len(text) > 80 else ''}: {why}")
 
 
-__all__ = ["fact", "lacks", "no_facts", "read_facts", "refuse"]
+__all__ = ["fact", "first_of", "lacks", "no_facts", "read_facts", "refuse"]

@@ -65,11 +65,9 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
 def _check(said: CtcFacts, ends: Ends) -> None:
     shape = ends.outputs["logits"].shape or ()
     classes, known = shape[-1] if shape else None, list(said.vocabulary)
-    if isinstance(said.vocabulary, str) or not known or not all(isinstance(text, str) for text in known):
-        raise refuse(NAME, "vocabulary", said.vocabulary, f"it is {_VOCABULARY}: a list of texts.")
     if isinstance(classes, int) and classes != len(known):
         raise refuse(NAME, "vocabulary", known, f"it has {len(known)} texts, the graph scores {classes} classes.")
-    if isinstance(said.blank_id, bool) or not isinstance(said.blank_id, int) or not 0 <= said.blank_id < len(known):
+    if not 0 <= said.blank_id < len(known):
         raise refuse(NAME, "blank_id", said.blank_id, f"it is a class, 0 to {len(known) - 1}.")
     for text in (said.word_delimiter, *said.ignored_tokens):
         if text is not None and text not in known:

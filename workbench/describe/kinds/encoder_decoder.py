@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from workbench.analysis.graph_facts import Port
 from workbench.describe.builder import WorkflowBuilder
@@ -87,11 +86,15 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
 
 
 def _first(
-    subject: Subject, builder: WorkflowBuilder, feeds: Mapping[str, str], said: object, tokens: TensorContract
+    subject: Subject,
+    builder: WorkflowBuilder,
+    feeds: Mapping[str, str],
+    said: int | Sequence[int],
+    tokens: TensorContract,
 ) -> str:
     """What the decoder reads first: one token as a constant, several by a graph that repeats them for every row."""
-    ids: list[Any] = list(said) if isinstance(said, tuple | list) else [said]
-    if not ids or any(isinstance(one, bool) or not isinstance(one, int) or one < 0 for one in ids):
+    ids = [said] if isinstance(said, int) else list(said)
+    if not ids or min(ids) < 0:
         raise refuse(NAME, "decoder_start", said, "a token id, or several of them, is wanted.")
     batch = tokens.shape[0] if tokens.shape else "batch"
     made = contract("int64", batch, len(ids))

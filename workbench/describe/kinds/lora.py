@@ -58,7 +58,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     base.write(dataclasses.replace(subject, facts={}), builder)
     found = _places(subject, adapters)
     width = len(adapters) if said.max_adapters is None else said.max_adapters
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+    if width < 1:
         raise refuse(NAME, "max_adapters", width, "a whole number from 1 is wanted.")
     artifacts = {name: _artifact(i, name, said.version, one) for i, (name, one) in enumerate(adapters.items())}
     builder.section("adapters", Adapters(
@@ -76,11 +76,11 @@ def _decoders() -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind.name in ("decoder", "windows", "static-cache"))
 
 
-def _read(said: object) -> dict[str, PeftAdapter]:
-    if not isinstance(said, Mapping) or not said:
-        raise refuse(NAME, "adapters", said, "a mapping from an adapter's name to its folder is wanted.")
+def _read(said: Folders) -> dict[str, PeftAdapter]:
+    if not said:
+        raise refuse(NAME, "adapters", dict(said), "name one at least.")
     for name in said:
-        if not isinstance(name, str) or not name.strip() or set(name) & set("/\\") or name in (".", ".."):
+        if not name.strip() or set(name) & set("/\\") or name in (".", ".."):
             raise refuse(NAME, "adapters", name, "a name becomes a folder below adapters/; letters and digits do.")
     return {name: read_peft(folder) for name, folder in said.items()}
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from workbench.analysis.graph_facts import Port
 from workbench.describe.builder import WorkflowBuilder, promise
@@ -111,7 +110,7 @@ def add_token_cell(builder: WorkflowBuilder, tokens: TensorContract, first: str)
     return builder.cell("token", tokens, first, recurrence=Bounded(kind="bounded", axis=1, max=MAX_CONTEXT))
 
 
-def add_text_end(subject: Subject, builder: WorkflowBuilder, logits: TensorContract, said: object) -> None:
+def add_text_end(subject: Subject, builder: WorkflowBuilder, logits: TensorContract, said: int | Sequence[int]) -> None:
     """The ids that end a text, for a package without a configuration, and what its tokenizer's file tells.
 
     Raises:
@@ -122,8 +121,8 @@ def add_text_end(subject: Subject, builder: WorkflowBuilder, logits: TensorContr
         raise UnsupportedError(
             f"The graph does not fix the size of its vocabulary: logits {logits.shape}. Export it so."
         )
-    ends: list[Any] = list(said) if isinstance(said, tuple | list) else [said]
-    if not ends or any(isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < classes for one in ends):
+    ends = [said] if isinstance(said, int) else list(said)
+    if not ends or not all(0 <= one < classes for one in ends):
         raise refuse("text", "eos_token_id", said, f"it is an id from 0 to {classes - 1}, or several.")
     add_words(
         subject, builder, classes, {"eos" if place == 1 else f"eos_{place}": e for place, e in enumerate(ends, 1)}

@@ -90,7 +90,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
 
 def _check(subject: Subject, said: SpeculativeFacts, target: Ends) -> None:
     width = said.max_proposal_width
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+    if width < 1:
         raise refuse(NAME, "max_proposal_width", width, "a whole number from 1 is wanted.")
     if "input_ids" not in target.inputs or "logits" not in target.outputs:
         have = f"the inputs {', '.join(target.inputs)} and the outputs {', '.join(target.outputs)}"

@@ -14,7 +14,7 @@ import pydantic
 
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.contracts import contract, contract_of
-from workbench.describe.facts import fact, lacks, read_facts, refuse
+from workbench.describe.facts import fact, first_of, lacks, read_facts, refuse
 from workbench.describe.kinds.base import Kind
 from workbench.describe.kinds.parts import (
     DECODES,
@@ -144,7 +144,7 @@ def _transform(words: object, before: str | None, wire: str) -> ImageTransform:
     try:
         return ImageTransform.model_validate({**words, **chain})
     except pydantic.ValidationError as error:
-        raise refuse(NAME, "transforms", dict(words), " ".join(str(error).split())[:200]) from None
+        raise refuse(NAME, "transforms", dict(words), f"{first_of(error)}.") from None
 
 
 def _content(name: str) -> str | None:
