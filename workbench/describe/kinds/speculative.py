@@ -130,8 +130,10 @@ def _groups(
     cached, other = [p for p in ports if p.role], [p for p in ports if not p.role]
     cells: dict[str, str] = {}
     if cached:
+        # Keys and values of a common beginning are of no use without the state that belongs to them.
+        reuse: dict[str, Any] = {"reuse": None} if other else {}
         cells = add_cache(
-            builder, name, cached, ends.inputs, group=f"{name}_cache", prefix=f"{name}.", capabilities=can
+            builder, name, cached, ends.inputs, group=f"{name}_cache", prefix=f"{name}.", capabilities=can, **reuse
         )  # fmt: skip
     cells |= add_recurrent(builder, name, other, ends.inputs, prefix=f"{name}_", capabilities=can)
     made = [group for group in builder.groups if group not in before]
