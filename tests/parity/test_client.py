@@ -19,10 +19,10 @@ LENGTH = 40
 """Longer than any window and any original RoPE length of the exercises."""
 
 
-def saved(model_type: str, kind: str, folder: Path, **words: Any) -> Any:
+def saved(model_type: str, kind: str, folder: Path, *, seed: int = 0, **words: Any) -> Any:
     """Hugging Face's tiny model as a folder with a tokenizer, and the model."""
     config = hf_config(model_type, kind, **words)  # type: ignore[arg-type]
-    model = hf_model(config)
+    model = hf_model(config, seed)
     model.save_pretrained(folder)
     write_tokenizer(folder, config.vocab_size)
     return model

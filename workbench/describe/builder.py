@@ -175,7 +175,7 @@ class WorkflowBuilder:
             "contract": contract, "scope": scope, "initializer": initializer,
             "recurrence": recurrence or Invariant(kind="invariant"), **owned, **more,
         }  # fmt: skip
-        return self._add(self.state, "a state cell", name, StateCell(**words))  # type: ignore[arg-type]
+        return self._add(self.state, "a state cell", name, StateCell(**words))
 
     def group(self, name: str, kind: str, layout: str, **words: Any) -> str:
         """Cells that the runtime keeps together; their ports are added by :meth:`alias`."""

@@ -31,13 +31,14 @@ def add_model(subject: Subject, builder: WorkflowBuilder, *, capacity: int | Non
 
 
 def _attention(config: ModelConfig) -> Attention:
+    """Heads alone. A window named here is one that the runtime keeps by dropping tokens from every layer's cache
+    (measured with onnx-genai 0.1.0.dev6); our graphs mask what lies before it and count from the first token on."""
     one_each = config.num_attention_heads == config.num_key_value_heads
     return Attention(**given(
         type="multi_head" if one_each else "grouped_query",
         num_attention_heads=config.num_attention_heads,
         num_kv_heads=config.num_key_value_heads,
         head_dim=config.head_dim,
-        sliding_window=config.sliding_window,
     ))  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds.base import Kind
 from workbench.describe.sections import add_model, add_tokenizer
-from workbench.describe.steps import emit, invoke, loop
+from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
 from workbench.metadata.document.state import Append, Reuse
 
@@ -55,7 +55,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     feeds |= {pair.past.name: cell_of(pair) for pair in pairs}
     given = {"logits": "step.logits"} | {pair.present.name: f"next.{cell_of(pair)}" for pair in pairs}
     controls = {name: f"next.{name}" for name in _CONTROLS}
-    body = [
+    body: list[AnyStep] = [
         invoke(COMPONENT, feeds, given),
         invoke(POLICY, {"logits": "step.logits"}, {"token": "step.token", **controls}),
         emit("step.token", "tokens", mode="append", when="active"),

@@ -1,0 +1,138 @@
+"""Described packages in onnx-genai's own engine: greedy tokens equal Hugging Face's, beyond every window."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests import make_goldens
+from tests.families import hf_logits, some_rows
+from tests.make_goldens import SMOLLM2, SMOLLM2_ROW
+from tests.parity.test_client import hf_greedy, saved
+from tests.unit.metadata.client import ask
+from workbench import OfflineError, build, export
+from workbench.export import ExportReport, lint
+from workbench.package import Package
+from workbench.runtime.genai import GenaiClient
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(
+        importlib.util.find_spec("onnx_genai") is None or importlib.util.find_spec("onnxruntime_genai") is None,
+        reason="onnx-genai is not installed: pip install -e '.[genai]'",
+    ),
+]
+NEW = 32
+MARGIN = 0.02
+"""How far the best logit is ahead of the second at every step: two thousand times what the graphs are off by."""
+DIFFERENT = 9
+UNTIED = {"tie_word_embeddings": False}
+"""Tied embeddings of drawn weights repeat their last token for ever."""
+# Family: seed of the weights and words of the config, for which both of the above hold (a test asks again).
+FAMILIES: dict[str, tuple[int, dict[str, Any]]] = {
+    "llama": (1, {}), "mistral": (9, {}), "gemma2": (4, UNTIED), "gemma3_text": (6, UNTIED), "qwen3": (10, UNTIED),
+    "gpt2": (6, UNTIED), "bloom": (7, UNTIED),
+}  # fmt: skip
+MIXED = {"sliding_attention", "full_attention"}
+SLIDING = {"mistral": {"sliding_attention"}, **dict.fromkeys(("gemma2", "gemma3_text", "qwen3"), MIXED)}
+
+
+def engine_tokens(folder: Path, row: list[int], new: int = NEW) -> list[int]:
+    """Greedy tokens of the engine, which takes text."""
+    import onnx_genai
+    from tokenizers import Tokenizer
+
+    engine = onnx_genai.Engine.from_dir(str(folder))
+    text = Tokenizer.from_file(str(folder / "tokenizer.json")).decode(row)
+    assert engine.tokenize(text) == row
+    return list(engine.generate(text, max_tokens=new, temperature=0.0).token_ids)
+
+
+def margin(model: Any, row: list[int], tokens: list[int]) -> float:
+    """The least distance between the best and the second logit on the way."""
+    (logits,) = hf_logits(model, [row + tokens])
+    best = np.sort(logits[len(row) - 1 : -1], axis=-1)
+    return float((best[:, -1] - best[:, -2]).min())
+
+
+@functools.cache
+def made(family: str, place: Path) -> tuple[Path, list[int], list[int]]:
+    """A tiny model's folder, a prompt longer than its window, and Hugging Face's tokens after it."""
+    seed, words = FAMILIES[family]
+    model = saved(family, "exercise", place / family, seed=seed, **words)
+    (row,) = some_rows((40,))
+    tokens = hf_greedy(model, row)[:NEW]
+    window = getattr(model.config, "sliding_window", None)
+    assert (window or 0) < len(row) and bool(window) is (family in SLIDING)
+    assert 2 not in tokens and len(set(tokens)) >= DIFFERENT and margin(model, row, tokens) >= MARGIN
+    return place / family, row, tokens
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("described")
+
+
+def checked(package: Package, folder: Path) -> ExportReport:
+    """Exported for both clients; nobody has anything to say against the document."""
+    report = export(package, folder, runtime="both", progress=False)
+    assert report.metadata is not None and report.lint.findings == lint(folder).findings == ()
+    for dialect in ("pr828", "v1"):
+        assert list(report.metadata.validate(dialect)) == []
+    assert ask({"made": report.metadata.to("v1").data})["made"].stage == "ok"
+    return report
+
+
+@pytest.mark.parametrize("ep", ["cpu", "default"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_tokens_equal_hugging_face(family: str, ep: str, place: Path) -> None:
+    source, row, expected = made(family, place)
+    folder = place / f"{family}-{ep}"
+    report = checked(build(source, execution_provider=ep, dtype="float32"), folder)
+    groups = report.metadata.document.workflow.serving.state_service.groups  # type: ignore[union-attr]
+    assert set(groups) == SLIDING.get(family, {"full_attention"})
+    assert engine_tokens(folder, row) == expected
+    if ep == "cpu":
+        assert list(GenaiClient(folder).tokens(row, NEW, {"do_sample": False})) == expected
+
+
+def test_the_document_is_what_runs(place: Path) -> None:
+    """Not the other client's config beside it: an end of text that only the document names stops the engine."""
+    source, row, expected = made("llama", place)
+    export(build(source, execution_provider="cpu", dtype="float32"), place / "ends", runtime="both", progress=False)
+    end = expected[5]
+    path = place / "ends" / "inference_metadata.yaml"
+    path.write_text(path.read_text().replace("eos_token_id: [2]", f"eos_token_id: [2, {end}]"))
+    assert engine_tokens(place / "ends", row) == expected[: expected.index(end) + 1]
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("ep", ["cpu", "default"])
+def test_smollm2(ep: str, place: Path) -> None:
+    try:
+        package = build(SMOLLM2, execution_provider=ep, dtype="float32")
+    except OfflineError as error:
+        pytest.skip(str(error))
+    report = checked(package, place / f"smollm2-{ep}")
+    expected = smollm2_tokens()
+    assert engine_tokens(report.folder, SMOLLM2_ROW) == expected
+    if ep == "cpu":
+        assert list(GenaiClient(report.folder).tokens(SMOLLM2_ROW, NEW, {"do_sample": False})) == expected
+
+
+@functools.cache
+def smollm2_tokens() -> list[int]:
+    """Hugging Face's, with the weights that the workbench opens."""
+    from workbench.config.resolve import resolve
+    from workbench.weights.load import open_weights
+
+    source = resolve(SMOLLM2)
+    model = make_goldens.hugging_face(source.hf, {name: t.numpy() for name, t in open_weights(source).items()})
+    tokens = hf_greedy(model, SMOLLM2_ROW)[:NEW]
+    assert margin(model, SMOLLM2_ROW, tokens) >= MARGIN
+    return tokens
