@@ -132,7 +132,11 @@ def speculative_block(width: int = 4) -> dict[str, onnx.ModelProto]:
 def speculative_chained() -> dict[str, onnx.ModelProto]:
     """A proposer that reads a token's vector, the target's hidden state and what it said before."""
     hidden = ["batch", "sequence", HIDDEN]
-    inputs = {**EMBEDS, "fused_hidden": ("float32", hidden), "recycled_hidden": ("float32", ["batch", 1, HIDDEN])}
+    inputs = {
+        **EMBEDS,
+        "fused_hidden": ("float32", ["batch", "context", HIDDEN]),
+        "recycled_hidden": ("float32", ["batch", 1, HIDDEN]),
+    }
     outputs: Ports = {"draft_logits": ("float32", ["batch", "sequence", VOCAB]),
                       "next_hidden": ("float32", ["batch", 1, HIDDEN])}  # fmt: skip
     return {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.make_metadata_goldens import ADAPTERS, DIALECTS, FOLDER, KINDS, examples, texts
 from tests.metadata_packages import adapter_folder, write_package
-from tests.unit.metadata.client import VERSION, ask_packages
+from tests.unit.metadata.client import VERSION, ask, ask_packages
 from workbench.metadata import check_ports, validate
 
 SPECULATIVE = [name for name in KINDS if name.startswith("speculative")]
@@ -73,3 +73,17 @@ def test_the_client_loads_every_package_in_the_oldest_and_the_newest_version(tmp
             folders[f"{name} {version or 'oldest'}"] = folder
     opinions = ask_packages(folders)
     assert {name: one.said[:300] for name, one in opinions.items() if one.stage != "loads"} == {}
+
+
+@pytest.mark.skipif(_installed() != VERSION, reason=f"onnx-genai-server {VERSION} is not installed")
+def test_the_client_does_not_read_what_its_dialect_has_no_words_for() -> None:
+    """Each construct of the table in the catalogue, put into a document that it loads otherwise."""
+    speculative, ctc = (examples()[name].metadata for name in ("speculative", "ctc"))
+    asked = {}
+    for version in (None, "v1.8"):
+        with_section = speculative.to("v1", schema_version=version).data
+        with_section["speculative"] = speculative.data["speculative"]
+        with_word = ctc.to("v1", schema_version=version).data
+        with_word["profiles"]["transcription"]["batch_invariance"] = "padding_sensitive"
+        asked |= {f"section {version}": with_section, f"word {version}": with_word}
+    assert {name: one.stage for name, one in ask(asked).items()} == dict.fromkeys(asked, "parse")

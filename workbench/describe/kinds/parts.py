@@ -49,11 +49,14 @@ class Ends:
     outputs: Mapping[str, TensorContract]
 
     @classmethod
-    def of(cls, subject: Subject, key: str, main: str | None = None) -> Ends:
-        """Of the graph ``key``; ``main`` is an input with an entry per request, without it the first."""
+    def of(cls, subject: Subject, key: str, main: str | None = None, *, aligned: bool = True) -> Ends:
+        """Of the graph ``key``; ``main`` is an input with an entry per request, without it the first.
+
+        With ``aligned=False`` no axis is one of requests.
+        """
         facts = subject.graphs[key]
         first = facts.inputs[main] if main is not None else next(iter(facts.inputs.values()))
-        symbol = first.dims[0] if first.dims else None
+        symbol = (first.dims[0] if first.dims else None) if aligned else _NO_AXIS
         sides = (
             {name: _contract(port, symbol) for name, port in side.items()} for side in (facts.inputs, facts.outputs)
         )
@@ -67,6 +70,9 @@ class Ends:
         }
 
 
+_NO_AXIS = "\0"  # no graph calls a dimension so
+
+
 def _contract(port: Port, symbol: int | str | None) -> TensorContract:
     if port.dims and port.dims[0] == symbol:
         return contract_of(port, batch=0)
@@ -78,8 +84,10 @@ def add_graph(
     builder: WorkflowBuilder, subject: Subject, key: str, ends: Ends,
     *, name: str = "", roles: Mapping[str, str] | None = None, contract: ComponentContract | None = None,
 ) -> str:  # fmt: skip
-    """A graph of the package with all its ports."""
-    said = ends.roles if roles is None else roles
+    """A graph of the package with all its ports. A mask that is over no tokens has no role: nobody could make it."""
+    said = dict(ends.roles if roles is None else roles)
+    if not {"token_ids", "inputs_embeds"} & set(said.values()):
+        said = {port: role for port, role in said.items() if role != "attention_mask"}
     return builder.onnx(
         name or key, subject.artifact(key), roles=said, inputs=ends.inputs, outputs=ends.outputs, contract=contract
     )

@@ -62,7 +62,9 @@ def fits(subject: Subject) -> bool:
 def write(subject: Subject, builder: WorkflowBuilder) -> None:
     """The branch, then the decoder's loop on embedded tokens."""
     said = read_facts(NAME, VisionLanguageFacts, subject.facts)
-    vision, embedding = Ends.of(subject, VISION), Ends.of(subject, EMBEDDING, _need(subject, EMBEDDING, "input_ids"))
+    # Pictures and their pieces are counted on axes of their own, not by requests.
+    vision = Ends.of(subject, VISION, aligned=False)
+    embedding = Ends.of(subject, EMBEDDING, _need(subject, EMBEDDING, "input_ids"))
     decoder = Ends.of(subject, DECODER, _need(subject, DECODER, "inputs_embeds"))
     for key, ends in ((VISION, vision), (EMBEDDING, embedding), (DECODER, decoder)):
         add_graph(builder, subject, key, ends, contract=DECODES if key == DECODER else None)
