@@ -18,7 +18,8 @@ from workbench.package import Package
 
 FOLDER = Path(__file__).parent / "golden" / "metadata"
 DIALECTS = ("pr828", "v1")
-OWN = {"decoder": "llama", "windows": "gemma3_text", "embedding": "bert", "lora": "llama"}
+OWN = {"decoder": "llama", "static_cache": "llama", "windows": "gemma3_text", "embedding": "bert", "lora": "llama"}
+SLOTS = 64
 KINDS = (*OWN, *FOREIGN)
 ADAPTERS = {"blue": (["q_proj", "v_proj"], 4), "red": (["down_proj"], 2)}
 """Modules and rank of each adapter by its name."""
@@ -39,8 +40,12 @@ def examples() -> dict[str, Example]:
         root = Path(folder)
         made = {name: _foreign(name, root / name) for name in FOREIGN}
         tokenizer = tokenizer_folder(root / "tokenizer")
-        made |= {name: _own(name, own(family, tokenizer=tokenizer), root / name) for name, family in OWN.items()}
+        made |= {name: _own(name, _package(name, tokenizer), root / name) for name in OWN}
     return {name: made[name] for name in KINDS}
+
+
+def _package(name: str, tokenizer: Path) -> Package:
+    return own(OWN[name], tokenizer=tokenizer, slots=SLOTS if name == "static_cache" else None)
 
 
 def _foreign(name: str, folder: Path) -> Example:

@@ -28,17 +28,18 @@ from workbench.models import lookup
 from workbench.package import Package
 from workbench.recipe import Recipe
 from workbench.tasks import get_task
+from workbench.types import GraphOptions
 
 VOCAB, HEADS, WIDTH, HIDDEN, LAYERS = 32, 2, 8, 16, 3
 ATTENTION_LAYER = 2
 """Of the three layers of the hybrid the last attends, the others keep a convolution."""
 
 
-def own(family: str, ep: str = "default", tokenizer: Path | None = None) -> Package:
-    """A small package of a family that the workbench builds; its weights are zeros."""
+def own(family: str, ep: str = "default", tokenizer: Path | None = None, slots: int | None = None) -> Package:
+    """A small package of a family that the workbench builds, with zeros as weights; ``slots`` of a fixed cache."""
     spec = lookup(family)
     recipe = Recipe(spec.module, spec.read(words(spec)), get_task(spec.task))
-    package = recipe.package(get_ep(ep), ir.DataType.FLOAT)
+    package = recipe.package(get_ep(ep), ir.DataType.FLOAT, variant=GraphOptions(cache_length=slots))
     for value in package.model.graph.initializers.values():
         if value.const_value is None:
             value.const_value = ir.tensor(np.zeros(value.shape.numpy(), value.dtype.numpy()), name=value.name)
@@ -204,7 +205,7 @@ def adapter_folder(folder: Path, package: Package, modules: list[str], rank: int
 def write_package(folder: Path, package: Package, metadata: InferenceMetadata, schema_version: str | None) -> Path:
     """A folder that a client may load: graphs, policies and the document in the client's dialect."""
     folder.mkdir(parents=True, exist_ok=True)
-    graphs = {f"{key}.onnx": model for key, model in package.models.items()}
+    graphs = {f"{key}.onnx": model for key, model in {**package.models, **metadata.models}.items()}
     for file, model in {**graphs, **metadata.artifacts}.items():
         ir.save(model, folder / file)
     data = metadata.to("v1", schema_version=schema_version).data

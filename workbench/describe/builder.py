@@ -58,7 +58,7 @@ class WorkflowBuilder:
     """Inputs, outputs, components, cells, groups and steps under names of their own; each method gives the name back.
 
     Only what is said ends up in the document: defaults are left out. ``artifacts`` holds the graphs that were made
-    for the workflow itself, by file name.
+    for the workflow itself, by file name; ``models`` those that take the place of a graph of the package, by its key.
     """
 
     def __init__(self) -> None:
@@ -71,6 +71,7 @@ class WorkflowBuilder:
         self.steps: list[AnyStep] = []
         self.sections: dict[str, Any] = {}
         self.artifacts: dict[str, ir.Model] = {}
+        self.models: dict[str, ir.Model] = {}
         self.notes: list[str] = []
         self._serving: dict[str, str] = {}
         self._abis: dict[str, str] = {}

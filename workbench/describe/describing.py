@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,12 +36,9 @@ def describe(
     check_facts(chosen, subject.facts)
     chosen.write(subject, builder)
     return InferenceMetadata(
-        builder.document(),
-        chosen.name,
-        subject.package.name,
-        artifacts=dict(builder.artifacts),
-        notes=tuple(builder.notes),
-    )
+        builder.document(), chosen.name, subject.package.name, artifacts=dict(builder.artifacts),
+        models=dict(builder.models), notes=tuple(builder.notes),
+    )  # fmt: skip
 
 
 def _subject(package: object, kind: str | None, facts: Mapping[str, Any] | None) -> tuple[Subject, str | None]:
@@ -60,7 +58,9 @@ def _kind(subject: Subject, asked: str | None) -> Kind:
     if asked is not None and asked not in known:
         raise unknown("kind", asked, known)
     tried = [known[asked]] if asked is not None else list(KINDS)
-    found = next((one for one in tried if one.fits(subject)), None)
+    fitting = [one for one in tried if one.fits(subject)]
+    # Of several the one that takes the facts that were said: a decoder takes none, one with adapters is told of them.
+    found = next((one for one in fitting if _takes(one, subject)), next(iter(fitting), None))
     if found is None:
         ends = [
             f"{key}: {some(list(facts.inputs), 4)} -> {some(list(facts.outputs), 3)}"
@@ -72,6 +72,11 @@ def _kind(subject: Subject, asked: str | None) -> Kind:
             "Build a model whose task is one of these."
         )
     return found
+
+
+def _takes(kind: Kind, subject: Subject) -> bool:
+    known = {field.name for field in dataclasses.fields(kind.facts)} if kind.facts is not None else set()
+    return set(subject.facts) <= known
 
 
 __all__ = ["describe"]

@@ -27,13 +27,15 @@ class InferenceMetadata:
     """What a runtime must know of a package.
 
     ``kind`` says how it was described; ``artifacts`` are graphs that the workflow needs beside those of the package,
-    by file name; ``notes`` are for whoever runs it.
+    by file name; ``models`` are graphs that take the place of the package's own, by key; ``notes`` are for
+    whoever runs it.
     """
 
     document: Document
     kind: str
     name: str = ""
     artifacts: Mapping[str, ir.Model] = dataclasses.field(default_factory=dict)
+    models: Mapping[str, ir.Model] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @cached_property

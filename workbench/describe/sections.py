@@ -70,6 +70,14 @@ def _file(subject: Subject) -> Mapping[str, Any] | None:
     return _read(folder / TOKENIZER) if folder is not None else None
 
 
+def ends_of(subject: Subject) -> tuple[int, ...]:
+    """The ids that end a text; none where the model names none."""
+    if subject.config is None:
+        return ()
+    found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
+    return tuple(found.get("eos_token_id", ()))
+
+
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
         words = json.loads(path.read_text("utf-8"))
@@ -93,4 +101,4 @@ def _special(subject: Subject) -> Iterator[tuple[str, int]]:
         yield from ((name if place == 1 else f"{name}_{place}", number) for place, number in enumerate(numbers, 1))
 
 
-__all__ = ["add_model", "add_tokenizer", "add_words"]
+__all__ = ["add_model", "add_tokenizer", "add_words", "ends_of"]

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from workbench.config.progress import Progress
 from workbench.describe import InferenceMetadata, describe
 from workbench.ep import get_ep
-from workbench.errors import wrong_type
+from workbench.errors import UnsupportedError, wrong_type
 from workbench.export.clients import GENAI, METADATA, RUNTIMES, check_client, clients_of
 from workbench.export.genai_folder import GenaiFolder
 from workbench.export.lint_report import LintReport
@@ -74,6 +74,8 @@ def export(
     made = _prepare(package, tokenizer, window_cache, outputs)
     genai = GenaiFolder.of(made, search) if GENAI in clients else None
     metadata = describe(made) if METADATA in clients else None
+    if metadata is not None and metadata.models:
+        made = _retold(made, metadata, genai)
     target = check_place(made, Path(folder), overwrite=overwrite)
     beside = (genai.files if genai else {}) | (files_of(metadata) if metadata else {})
     manifest = _write(made, target, beside, overwrite, dry_run, progress)
@@ -89,6 +91,16 @@ def export(
         lint=_lint(target, genai, metadata, dry_run),
         dry_run=dry_run,
     )
+
+
+def _retold(made: Package, metadata: InferenceMetadata, genai: GenaiFolder | None) -> Package:
+    """The package with the graphs that its description asks for."""
+    if genai is not None:
+        raise UnsupportedError(
+            f"One folder cannot serve both clients here: onnx-genai is to run {', '.join(metadata.models)} with other "
+            f"inputs ({metadata.kind}). Write two folders, or build without cache_length."
+        )
+    return dataclasses.replace(made, models={**made.models, **metadata.models})
 
 
 def _notes(made: Package, genai: GenaiFolder | None, metadata: InferenceMetadata | None) -> list[str]:

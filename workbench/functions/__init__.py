@@ -12,7 +12,7 @@ import functools
 import onnx_ir as ir
 
 from workbench.functions import cache, contrib, lengths, masks, rope
-from workbench.functions.cache import FIXED_CACHE_ATTENTION, LAST_TOKEN
+from workbench.functions.cache import FIXED_CACHE_ATTENTION, LAST_TOKEN, TOKENS_IN_CACHE
 from workbench.functions.lengths import KEY_LENGTHS, MASK_BIAS, SLOT_LENGTHS
 from workbench.functions.masks import CAUSAL_MASK, PADDING_MASK, SLIDING_WINDOW_MASK
 from workbench.functions.rope import DYNAMIC_ROPE_TABLES, LONG_ROPE_TABLE
@@ -22,6 +22,7 @@ __all__ = [
     "CAUSAL_MASK",
     "DYNAMIC_ROPE_TABLES",
     "FIXED_CACHE_ATTENTION",
+    "INDEXED",
     "KEY_LENGTHS",
     "LAST_TOKEN",
     "LONG_ROPE_TABLE",
@@ -30,6 +31,7 @@ __all__ = [
     "PADDING_MASK",
     "SLIDING_WINDOW_MASK",
     "SLOT_LENGTHS",
+    "TOKENS_IN_CACHE",
     "WITHOUT_IF",
     "WITHOUT_SHAPE",
     "ensure",
@@ -47,10 +49,14 @@ WITHOUT_SHAPE = "without_shape"
 WITHOUT_IF = "without_if"
 """Overload of a semantic function whose body has no If node."""
 
+INDEXED = "indexed"
+"""Overload of a function on a cache that is told where new keys and values go."""
+
 _BODIES = {
     "": {**masks.BODIES, **lengths.BODIES, **rope.BODIES, **cache.BODIES},
     WITHOUT_SHAPE: {**masks.BODIES_WITHOUT_SHAPE, **lengths.BODIES_WITHOUT_SHAPE},
     WITHOUT_IF: rope.BODIES_WITHOUT_IF,
+    INDEXED: cache.BODIES_INDEXED,
 }
 
 

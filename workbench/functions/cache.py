@@ -5,6 +5,10 @@
 ``C`` slots of the old ones behind the ``T - S`` that are taken. Inputs and attributes are those of the standard's
 Attention, so that a fusion tells the two apart by their names alone.
 
+Its overload ``indexed`` takes ``write_indices [B]`` as well: the slot where each row's new keys and values begin, for
+whoever keeps the cache and says where they go. ``TokensInCache(input_ids [B, S], write_indices [B], kv_lengths [B]) ->
+attention_mask [B, T], position_ids [B, S]`` tells the rest of such a graph what it needs: ``T`` is the longest length.
+
 ``LastToken(hidden [B, S, E], input_ids [B, S], attention_mask [B, T]) -> last [B, 1, E]``: what stands at the last new
 token of each row that is no padding. Its body has no Shape.
 """
@@ -15,6 +19,7 @@ from workbench.types import WB_DOMAIN, OpId
 
 FIXED_CACHE_ATTENTION = OpId("FixedCacheAttention", WB_DOMAIN)
 LAST_TOKEN = OpId("LastToken", WB_DOMAIN)
+TOKENS_IN_CACHE = OpId("TokensInCache", WB_DOMAIN)
 
 BODIES = {
     FIXED_CACHE_ATTENTION: """<q_num_heads, kv_num_heads, scale: float, softcap: float>
@@ -67,4 +72,28 @@ BODIES = {
   at_B1 = ArgMax <axis = 1, keepdims = 1, select_last_index = 1> (new_BS)
   at_B11 = Unsqueeze (at_B1, axis2)
   last = GatherND <batch_dims = 1> (hidden, at_B11) }""",
+    TOKENS_IN_CACHE: """(input_ids, write_indices, kv_lengths) => (attention_mask, position_ids) {
+  axis0 = Constant <value_ints: ints = [0]> ()
+  axis1 = Constant <value_ints: ints = [1]> ()
+  zero = Constant <value_int: int = 0> ()
+  one = Constant <value_int: int = 1> ()
+  S_1 = Shape <start = 1, end = 2> (input_ids)
+  S = Squeeze (S_1, axis0)
+  new_S = Range (zero, S, one)
+  new_1S = Unsqueeze (new_S, axis0)
+  write_B1 = Unsqueeze (write_indices, axis1)
+  position_ids = Add (write_B1, new_1S)
+  T = ReduceMax <keepdims = 0> (kv_lengths)
+  slot_T = Range (zero, T, one)
+  slot_1T = Unsqueeze (slot_T, axis0)
+  length_B1 = Unsqueeze (kv_lengths, axis1)
+  real_BT = Less (slot_1T, length_B1)
+  attention_mask = Cast <to = 7> (real_BT) }""",
+}
+BODIES_INDEXED = {
+    FIXED_CACHE_ATTENTION: BODIES[FIXED_CACHE_ATTENTION]
+    .replace("past_value) =>", "past_value, write_indices) =>")
+    .replace("  B_1 = Shape <start = 0, end = 1> (query)\n  S_1 = Shape <start = 1, end = 2> (query)\n", "")
+    .replace("  taken_1 = Sub (T_1, S_1)\n  taken_B = Expand (taken_1, B_1)\n", "")
+    .replace("taken_B", "write_indices"),
 }

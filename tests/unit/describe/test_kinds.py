@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.golden_ops import words
-from tests.make_metadata_goldens import KINDS, examples
+from tests.make_metadata_goldens import KINDS, SLOTS, examples
 from tests.metadata_packages import LAYERS, VOCAB
 from workbench.metadata import Loaded, decoder_io, derived_capabilities, state_lifetimes
 from workbench.metadata.context import Context
@@ -20,6 +20,7 @@ CONTROLS = ("active", "done", "accepted_len")
 LOOPS = {"workflow_ssa", "serving_service_contract", "nested_control_flow", "typed_emit", "linear_effects"}
 ASKED = {
     "decoder": LOOPS,
+    "static_cache": LOOPS,
     "windows": LOOPS,
     "lora": LOOPS | {"parameter_adapters", "heterogeneous_adapter_batching"},
     "hybrid": LOOPS,
@@ -63,7 +64,7 @@ def test_capabilities_are_those_that_the_structure_asks_for(name: str) -> None:
     assert found.unlisted == ()
 
 
-@pytest.mark.parametrize("name", ["decoder", "windows", "lora"])
+@pytest.mark.parametrize("name", ["decoder", "static_cache", "windows", "lora"])
 def test_a_decoder_carries_keys_and_values_of_every_layer(name: str) -> None:
     layers = config("gemma3_text" if name == "windows" else "llama")["num_hidden_layers"]
     io = decoder_io(examples()[name].metadata.data)
@@ -72,7 +73,19 @@ def test_a_decoder_carries_keys_and_values_of_every_layer(name: str) -> None:
     held = sorted(io.kv_inputs), sorted(io.kv_outputs)
     assert held == (sorted(f"past_key_values.{port}" for port in ports), sorted(f"present.{port}" for port in ports))
     assert (io.token_input, io.logits_output, io.sequence_source) == ("input_ids", "logits", "token_ids")
-    assert len(workflow(name).state) == 2 * layers + len(CONTROLS)
+    more = ("token", "cache_lengths") if name == "static_cache" else ()
+    assert len(workflow(name).state) == 2 * layers + len(CONTROLS) + len(more)
+
+
+def test_a_cache_of_fixed_length_is_written_at_places() -> None:
+    group = groups("static_cache")["full_attention"]
+    assert (group.update.kind, group.update.write_indices) == ("indexed_scatter", "cache_lengths")
+    assert workflow("static_cache").inputs[group.update.capacity].default == SLOTS
+    shapes = {workflow("static_cache").state[cell].contract.shape for cell in cells("static_cache", "full_attention")}
+    sizes = config("llama")
+    assert shapes == {("batch_size", sizes["num_key_value_heads"], SLOTS, sizes["head_dim"])}
+    io = decoder_io(examples()["static_cache"].metadata.data)
+    assert io is not None and io.static_cache is not None
 
 
 def test_windows_have_a_group_of_their_own() -> None:
@@ -159,6 +172,16 @@ def test_a_picture_is_looked_at_only_where_there_is_one() -> None:
     assert set(merged.cases) == {"true"} and merged.default is not None
     io = decoder_io(examples()["vision-language"].metadata.data)
     assert io is not None and (io.inputs_embeds_input, io.sequence_source) == ("inputs_embeds", "inputs_embeds")
+
+
+@pytest.mark.parametrize("name", ["speculative", "speculative-chained"])
+def test_the_target_judges_what_follows_the_last_token(name: str) -> None:
+    calls = {p.step.component: p.step for p in context(name).steps if isinstance(p.step, InvokeStep)}
+    reader = calls.get("embedding", calls["proposer"])
+    assert reader.inputs["input_ids"] == "token", "the proposer goes on from the last token that was accepted"
+    assert calls["candidates"].inputs == {"first": "token", "then": calls["verifier"].inputs["proposal"]}
+    assert calls["target"].inputs["input_ids"] == calls["candidates"].outputs["tokens"]
+    assert calls["verifier"].inputs["logits"] == calls["target"].outputs["logits"]
 
 
 @pytest.mark.parametrize("name", ["speculative", "speculative-chained"])

@@ -48,6 +48,7 @@ TOKENS: dict[str, tuple[int, ...]] = {"tokens": (2, ROUNDS)}
 JUDGED: dict[str, tuple[int, ...]] = {"tokens": (2, KEPT * ROUNDS)}
 CASES: dict[str, Case] = {
     "decoder": (TEXT, {}, TOKENS),
+    "static_cache": (TEXT, {}, TOKENS),
     "windows": (TEXT, {}, TOKENS),
     "hybrid": (TEXT, {}, TOKENS),
     "lora": (TEXT | SELECTION, {}, TOKENS),

@@ -10,14 +10,15 @@ from workbench.describe.kinds import (
     hybrid,
     lora,
     speculative,
+    static_cache,
     vision_language,
     windows,
 )
 from workbench.describe.kinds.base import Kind
 
 KINDS: tuple[Kind, ...] = (
-    lora.KIND, decoder.KIND, windows.KIND, hybrid.KIND, embedding.KIND, encoder_decoder.KIND, ctc.KIND,
-    vision_language.KIND, speculative.KIND,
+    decoder.KIND, windows.KIND, static_cache.KIND, lora.KIND, hybrid.KIND, embedding.KIND, encoder_decoder.KIND,
+    ctc.KIND, vision_language.KIND, speculative.KIND,
 )  # fmt: skip
 
 __all__ = ["KINDS", "Kind"]

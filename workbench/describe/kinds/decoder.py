@@ -44,9 +44,9 @@ def is_decoder(subject: Subject) -> bool:
     return "input_ids" in facts.inputs and "logits" in facts.outputs and set(facts.inputs) <= fed
 
 
-def write(subject: Subject, builder: WorkflowBuilder) -> None:
-    """One loop: decoder, token policy, emit; the cache is the runtime's."""
-    add_model(subject, builder)
+def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = None) -> None:
+    """One loop: decoder, token policy, emit; the cache is the runtime's. ``capacity``: it has so many slots."""
+    add_model(subject, builder, capacity=capacity)
     add_tokenizer(subject, builder)
     feeds = add_inputs(subject, builder)
     add_components(subject, builder)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.contracts import contract
 from workbench.describe.facts import fact, read_facts, refuse
-from workbench.describe.kinds import decoder
+from workbench.describe.kinds import decoder, static_cache, windows
 from workbench.describe.kinds.base import Kind
 from workbench.describe.kinds.lora_targets import Place, places
 from workbench.describe.peft import CONFIG, WEIGHTS, Change, PeftAdapter, read_peft
@@ -71,9 +71,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
 
 def _decoders() -> tuple[Kind, ...]:
     """The kinds of decoder, in the order in which they are tried."""
-    from workbench.describe.kinds import KINDS
-
-    return tuple(kind for kind in KINDS if kind.name in ("decoder", "windows", "static-cache"))
+    return decoder.KIND, windows.KIND, static_cache.KIND
 
 
 def _read(said: Folders) -> dict[str, PeftAdapter]:

@@ -1,0 +1,121 @@
+"""``describe``: the right kind, valid in both dialects and for the client, and true about the graph."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+from tests.unit.describe.described import PACKAGES, described
+from tests.unit.metadata.client import ask
+from tests.unit.metadata.test_client import pytestmark as _client
+from workbench import describe
+from workbench.describe import InferenceMetadata, WorkflowBuilder
+from workbench.describe.builder import promise
+from workbench.describe.contracts import contract
+from workbench.describe.policy import graphs
+from workbench.errors import ArgumentError, UnknownNameError, UnsupportedError
+from workbench.metadata import decoder_io, derived_capabilities, load
+from workbench.package import Package
+
+KINDS = {
+    "growing": "decoder", "growing-portable": "decoder", "windowed": "windows", "windowed-portable": "windows",
+    "fixed": "static_cache", "fixed-portable": "static_cache",
+}  # fmt: skip
+installed = _client
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_document_is_valid_in_both_dialects(name: str) -> None:
+    made = described(name)
+    assert made.kind == KINDS[name]
+    for dialect in ("pr828", "v1"):
+        assert [str(found) for found in made.validate(dialect)] == []
+    assert load(made.to_yaml("pr828")).data == made.data and load(made.to_yaml()).data == made.to("v1").data
+    assert made.to("v1").unsaid == () and made.to("pr828").data == made.data
+
+
+@installed
+def test_the_client_takes_every_document() -> None:
+    said = ask({name: described(name).to("v1").data for name in PACKAGES})
+    assert {name: opinion.stage for name, opinion in said.items()} == dict.fromkeys(PACKAGES, "ok")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_what_it_says_of_the_decoder_is_true_of_the_graph(name: str) -> None:
+    made = described(name)
+    graph = (made.models or PACKAGES[name]().models)["model"].graph
+    io = decoder_io(made.data)
+    assert io is not None
+    inputs = {value.name for value in graph.inputs}
+    ports = [io.token_input, io.attention_mask_input, io.position_ids_input, *io.kv_inputs]
+    ports += [io.static_cache.write_indices_input, io.static_cache.kv_sequence_length_input] if io.static_cache else []
+    assert {port for port in ports if port} == inputs
+    assert [io.logits_output, *io.kv_outputs] == [value.name for value in graph.outputs]
+    assert io.kv_inputs == tuple(n.replace("present", "past_key_values") for n in io.kv_outputs)
+    assert (io.kv_layout, io.kv_ownership, io.sequence_source) == ("head_major_bnsh", "owned", "token_ids")
+    in_place = name not in ("growing-portable", "windowed-portable")  # these return a longer cache
+    assert io.aliasing == ("permitted" if in_place else "forbidden")
+    assert (io.static_cache is not None) is (name == "fixed-portable")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_capabilities_are_those_that_are_used(name: str) -> None:
+    assert derived_capabilities(described(name).data).unlisted == ()
+
+
+def test_windows_are_a_group_of_their_own() -> None:
+    workflow = described("windowed").document.workflow
+    assert workflow is not None and workflow.serving is not None
+    groups = workflow.serving.state_service.groups
+    assert {name: group.kind for name, group in groups.items()} == {"sliding_attention": "sliding_attention"}
+    assert "the last 8 tokens" in described("windowed").notes[0]
+
+
+def test_the_ends_of_a_text_are_named() -> None:
+    tokens = described("growing").document.package.tokenizer  # type: ignore[union-attr]
+    assert tokens is not None and tokens.vocab_size == 96 and tokens.byte_level and tokens.algorithm == "bpe"
+    assert {name: fact.id for name, fact in tokens.special_tokens.items()} == {"pad": 3, "bos": 1, "eos": 2}
+    assert tokens.special_tokens["eos"].content == "</s>"
+    assert described("growing").to("v1").data["package"]["tokenizer"]["special_tokens"]["eos_token_id"] == [2]
+
+
+def test_faces() -> None:
+    made = described("fixed-portable")
+    assert repr(made) == repr(describe(PACKAGES["fixed-portable"]())) and "as static_cache" in repr(made)
+    assert "4 policy graphs" in repr(made)
+    page = made._repr_html_()
+    assert "indexed_scatter" in page and "policy.greedy.onnx" in page
+    frame = made.to_frame()
+    assert list(frame.columns) == ["part", "name", "about"]
+    assert set(frame["part"]) == {"input", "output", "component", "state cell", "state group"}
+    evil = InferenceMetadata(made.document, made.kind, "<script>", notes=("<script>",))
+    assert "<script>" not in evil._repr_html_() and html.escape("<script>") in evil._repr_html_()
+
+
+def test_refusals() -> None:
+    stranger = Package({"advance": graphs.advance(4)})
+    with pytest.raises(UnsupportedError, match="cannot be described as decoder .*Its graphs: advance: cache_lengths"):
+        describe(stranger)
+    with pytest.raises(UnsupportedError, match="cannot be described as static_cache"):
+        describe(PACKAGES["growing"](), kind="static_cache")
+    with pytest.raises(UnknownNameError, match="Unknown kind 'decode'. Did you mean 'decoder'"):
+        describe(PACKAGES["growing"](), kind="decode")
+    with pytest.raises(ArgumentError, match="package must be a Package; found str"):
+        describe("model")  # type: ignore[arg-type]
+
+
+def test_the_builder_refuses_what_no_document_has() -> None:
+    builder, one = WorkflowBuilder(), contract("int64", 1, batch=None)
+    builder.literal("zero", one, 0)
+    with pytest.raises(ArgumentError, match="has an input 'zero' already. Give this one another name"):
+        builder.literal("zero", one, 1)
+    with pytest.raises(UnknownNameError, match="Unknown role of an input 'prompt'. Did you mean 'prompt_t"):
+        builder.request("prompt", one, "prompt")
+    with pytest.raises(UnknownNameError, match="Unknown state group 'kv'"):
+        builder.alias("kv", "decoder", "cell", "in")
+    with pytest.raises(UnknownNameError, match="Unknown section 'modle'. Did you mean 'model'"):
+        builder.section("modle", None)
+    builder.onnx("lm", "lm.onnx", contract=promise("mine", "1"))
+    with pytest.raises(ArgumentError, match="has a component 'lm' already"):
+        builder.onnx("lm", "other.onnx")
