@@ -91,6 +91,22 @@ row("kind that the graphs are not of", errors.UnsupportedError, "cannot be descr
     lambda path: describe(read(path, "ctc", hybrid(), **_CTC))
 )
 
+row("document without its graphs", errors.ModelFileError, "lacks graphs of the workflow: model.onnx", "Put them there")(
+    lambda path: describe(foreign("ctc", path / "graphs")).save_beside(path)
+)
+row("document beside nothing", errors.ModelFileError, "There is no folder", "that holds the graphs of the workflow")(
+    lambda path: describe(foreign("ctc", path)).save_beside(path / "none")
+)
+row("document beside a number", errors.ArgumentError, "folder must be a path", "found int 3")(
+    lambda path: describe(foreign("ctc", path)).save_beside(3)  # type: ignore[arg-type]
+)
+row("document in the place of another", errors.SaveError, "holds inference_metadata.yaml already", "overwrite=True")(
+    lambda path: [describe(foreign("ctc", path)).save_beside(path) for _ in range(2)]
+)
+row("document for another graph", errors.UnsupportedError, "needs another graph", "(model)", "Use export()")(
+    lambda path: describe(own("llama", slots=64)).save_beside(path)
+)
+
 # --- kinds ---------------------------------------------------------------------------------------------------
 row("encoder without pooling", errors.ConfigError, "without the fact 'pooling'", "one of mean, max, cls, last_token")(
     lambda path: describe(own("bert"))

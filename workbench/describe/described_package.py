@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import os
 import pathlib
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
@@ -18,6 +19,10 @@ from workbench.errors import ConfigError, ModelFileError, root_cause, some, unkn
 from workbench.metadata.files import look_for
 from workbench.package import Package
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ["component", "file", "inputs", "outputs"]
 _TEXT = {".onnxtxt": "onnxtxt", ".textproto": "textproto", ".txtpb": "textproto", ".pbtxt": "textproto"}
 _REFUSED = {
     "absent": "there is no such file below the folder",
@@ -26,12 +31,12 @@ _REFUSED = {
 }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DescribedPackage:
     """``describe`` takes one in the place of a package. ``artifacts`` are the files of the graphs, by component."""
 
     kind: str
-    package: Package = dataclasses.field(repr=False)
+    package: Package
     artifacts: Mapping[str, str]
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -63,6 +68,28 @@ class DescribedPackage:
         named = {name: components[name] for name in {**chosen.components, **chosen.optional} if name in components}
         models = {name: _graph(root, name, artifact) for name, artifact in named.items()}
         return cls(kind, Package(models, source=_source(root)), named, dict(facts or {}))
+
+    def _rows(self) -> list[list[str]]:
+        return [
+            [name, self.artifacts.get(name, f"{name}.onnx"), *(", ".join(str(v.name) for v in side)
+             for side in (model.graph.inputs, model.graph.outputs))]
+            for name, model in self.package.models.items()
+        ]  # fmt: skip
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per component: component, file, inputs, outputs."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows(), columns=COLUMNS)
+
+    def __repr__(self) -> str:
+        graphs = ", ".join(f"{name}={self.artifacts.get(name)!r}" for name in self.package.models)
+        return f"DescribedPackage({self.kind!r}: {graphs}; facts: {some(self.facts)})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in self._rows())
+        head = "".join(f"<th scope='col'>{word}</th>" for word in COLUMNS)
+        return f"<p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _source(root: pathlib.Path) -> SourceConfig | None:
