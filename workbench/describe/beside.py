@@ -26,7 +26,7 @@ def save_beside(
         raise wrong_type("folder", folder, "a path of the folder that holds the graphs")
     root, files = Path(folder), files_of(metadata, dialect)
     _check(metadata, root, files, overwrite)
-    written = []
+    written: list[Path] = []
     for name, data in files.items():
         try:
             write_atomic(root / name, data)
