@@ -6,12 +6,14 @@ Run ``python -m tests.make_workflow_catalogue`` after ``python -m tests.make_met
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.make_metadata_goldens import FOLDER, KINDS, examples
+from workbench.describe.kinds import KINDS as KINDS_KNOWN
 from workbench.metadata import load, to_yaml
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "workflow-catalogue.md"
@@ -28,8 +30,8 @@ def page(text: str) -> str:
 
 
 def _block(name: str) -> str:
-    if name == "table":
-        return _table()
+    if name in ("table", "facts"):
+        return _table() if name == "table" else _facts()
     return _unsaid() if name == "unsaid" else f"```yaml\n{to_yaml(short(name))}```\n"
 
 
@@ -49,6 +51,24 @@ def _table() -> str:
         )  # fmt: skip
         rows.append(f"| {' | '.join(cell or 'none' for cell in cells)} |")
     return "\n".join(rows) + "\n"
+
+
+def _facts() -> str:
+    """A row per component and fact of the kinds that graphs of others may be of."""
+    rows = ["| kind | what is wanted | |", "|---|---|---|"]
+    for kind in KINDS_KNOWN:
+        for name, what in {**kind.components, **kind.optional}.items() if kind.facts else ():
+            may = " (may be left out)" if name in kind.optional else ""
+            rows.append(f"| `{kind.name}` | component `{name}`{may} | {_cell(what)} |")
+        for field in dataclasses.fields(kind.facts) if kind.facts else ():
+            must = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+            may = "" if must else " (may be left out)"
+            rows.append(f"| `{kind.name}` | fact `{field.name}`{may} | {_cell(field.metadata['what'])} |")
+    return "\n".join(rows) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _unsaid() -> str:

@@ -15,7 +15,7 @@ from tests.families import hf_logits, some_rows
 from tests.make_goldens import SMOLLM2
 from tests.parity.test_client import hf_greedy, saved
 from tests.unit.metadata.client import ask
-from workbench import OfflineError, UnsupportedError, build, export
+from workbench import OfflineError, UnsupportedError, build, describe, export
 from workbench.export import ExportReport, lint
 from workbench.package import Package
 from workbench.runtime.genai import GenaiClient
@@ -23,7 +23,7 @@ from workbench.runtime.genai import GenaiClient
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(
-        importlib.util.find_spec("onnx_genai") is None or importlib.util.find_spec("onnxruntime_genai") is None,
+        any(importlib.util.find_spec(f"onnx{name}") is None for name in ("_genai", "_genai_server", "runtime_genai")),
         reason="onnx-genai is not installed: pip install -e '.[genai]'",
     ),
 ]
@@ -111,7 +111,33 @@ def test_a_cache_of_fixed_length(family: str, ep: str, place: Path) -> None:
     assert report.metadata is not None and bool(report.metadata.artifacts) is (ep == "default")
     assert engine_tokens(report.folder, row) == expected
     if ep == "default":
-        with pytest.raises(UnsupportedError, match="One folder cannot serve both clients here.*Write two folders"):
+        with pytest.raises(
+            UnsupportedError, match="One folder cannot serve both clients here.*write_indices.*Write two folders"
+        ):
+            export(package, place / "neither", runtime="both", progress=False)
+
+
+@pytest.mark.parametrize("ep", ["cpu", "default"])
+@pytest.mark.parametrize("family", ["llama", "gemma3_text", "bloom"])
+def test_every_step_spelled_out(family: str, ep: str, place: Path) -> None:
+    """Without the runtime's own decode loop: the engine runs the workflow as it stands."""
+    source, row, expected = made(family, place)
+    package = build(source, execution_provider=ep, dtype="float32")
+    folder = place / f"{family}-{ep}-spelled"
+    report = export(package, folder, runtime="both", metadata=describe(package, policy="graphs"), progress=False)
+    assert report.lint.findings == () and engine_tokens(folder, row) == expected
+
+
+@pytest.mark.parametrize("ep", ["cuda", "dml", "webgpu", "trt-rtx", "onnx-standard"])
+def test_graphs_of_other_providers_on_cpu_kernels(ep: str, place: Path) -> None:
+    """In float16 where they compute in it; on a device of their own they ran nowhere here."""
+    source, row, expected = made("llama", place)
+    dtype = "float32" if ep == "onnx-standard" else "float16"
+    package = build(source, execution_provider=ep, dtype=dtype)
+    report = checked(package, place / f"llama-{ep}", runtime="onnx-genai")
+    assert engine_tokens(report.folder, row) == expected
+    if ep == "webgpu":  # int32 tokens, which this client does not feed
+        with pytest.raises(UnsupportedError, match="One folder cannot serve both clients here.*in int64.*two folders"):
             export(package, place / "neither", runtime="both", progress=False)
 
 

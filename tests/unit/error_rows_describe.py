@@ -117,9 +117,13 @@ row("pooling that is none", errors.ConfigError, "'pooling' of the kind embedding
 row("hybrid without an end of text", errors.ConfigError, "without the fact 'eos_token_id'", "that ends a text")(
     lambda path: describe(read(path, "hybrid", hybrid()))
 )
-row("end of text outside the vocabulary", errors.ConfigError, "'eos_token_id'", "is 32", "from 0 to 31")(
-    lambda path: describe(foreign("hybrid", path, eos_token_id=32))
-)
+row(
+    "end of text outside the vocabulary",
+    errors.ConfigError,
+    "'eos_token_id' of the kind hybrid",
+    "is 32",
+    "from 0 to 31",
+)(lambda path: describe(foreign("hybrid", path, eos_token_id=32)))
 row("state that is no port", errors.ConfigError, "'state' of the kind hybrid", "no such pair", "past.0.conv")(
     lambda path: describe(foreign("hybrid", path, state={"past.9.conv": "logits"}))
 )

@@ -13,8 +13,12 @@ from workbench.errors import UnsupportedError
 from workbench.functions import FIXED_CACHE_ATTENTION, INDEXED, TOKENS_IN_CACHE, ensure
 from workbench.passes.cleanup import in_order
 from workbench.rules.graph import use_of
+from workbench.types import OpId
 
 WRITE_INDICES, KV_LENGTHS = "write_indices", "kv_lengths"
+_SCATTER = OpId("TensorScatter")
+_TOLD = {FIXED_CACHE_ATTENTION: 6, _SCATTER: 2}
+"""Which input says where an operator writes."""
 _FOLLOWS = ("attention_mask", "position_ids")
 
 
@@ -22,7 +26,7 @@ def can_be_told(model: ir.Model) -> bool:
     """Whether every cache of the graph is written by an operator that can be told where."""
     facts = graph_facts(model)
     caches = [ops for name, ops in facts.readers.items() if ".key" in name or ".value" in name]
-    return bool(caches) and all(ops and all(op.use == FIXED_CACHE_ATTENTION for op in ops) for ops in caches)
+    return bool(caches) and all(ops and all(op.use in _TOLD for op in ops) for ops in caches)
 
 
 def with_cache_ports(model: ir.Model) -> ir.Model:
@@ -40,13 +44,14 @@ def with_cache_ports(model: ir.Model) -> ir.Model:
         clone = model.clone()
     told = _ports(clone)
     for node in clone.graph:
-        if use_of(node) == FIXED_CACHE_ATTENTION:
-            node.overload = INDEXED
-            node.resize_inputs(7)
-            node.replace_input_with(6, told[0])
+        if (place := _TOLD.get(use_of(node))) is not None:
+            node.overload = INDEXED if use_of(node) == FIXED_CACHE_ATTENTION else ""
+            node.resize_inputs(place + 1)
+            node.replace_input_with(place, told[0])
     _lead(clone, told)
     clone.functions.pop((FIXED_CACHE_ATTENTION.domain, FIXED_CACHE_ATTENTION.op_type, ""), None)
-    ensure(clone, FIXED_CACHE_ATTENTION, INDEXED)
+    if any(use_of(node) == FIXED_CACHE_ATTENTION for node in clone.graph):
+        ensure(clone, FIXED_CACHE_ATTENTION, INDEXED)
     ensure(clone, TOKENS_IN_CACHE)
     return clone
 

@@ -9,32 +9,44 @@ from typing import Any
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.described_package import DescribedPackage, check_facts
 from workbench.describe.kinds import KINDS, Kind
+from workbench.describe.kinds.base import Writer
 from workbench.describe.result import InferenceMetadata
 from workbench.describe.subject import Subject
 from workbench.errors import UnsupportedError, some, unknown, wrong_type
 from workbench.package import Package
 
+POLICIES = ("runtime", "graphs")
+
 
 def describe(
-    package: Package | DescribedPackage, *, kind: str | None = None, facts: Mapping[str, Any] | None = None
+    package: Package | DescribedPackage,
+    *,
+    kind: str | None = None,
+    policy: str = "runtime",
+    facts: Mapping[str, Any] | None = None,
 ) -> InferenceMetadata:
     """What a runtime must know of a package, as a workflow: inputs, components, state, steps.
 
     Args:
         package: graphs, from ``build()``, ``load()`` or a ``Comparison``; or a ``DescribedPackage`` of others' graphs.
         kind: the kind to describe it as; None takes the first that it is of.
+        policy: who chooses tokens and ends rows: the ``runtime`` in its own decode loop, which batches requests, or
+            small ``graphs`` of the document, so that every step of it can be followed.
         facts: what the graphs do not tell, in the words of the kind (``{"pooling": "mean"}`` of an encoder).
 
     Raises:
-        UnsupportedError: the package is of no kind that is known, or not of the one asked for.
-        UnknownNameError: there is no such kind.
+        UnsupportedError: the package is of no kind that is known, or not of the one asked for; the kind leaves
+            something to the runtime in any case.
+        UnknownNameError: there is no such kind, policy or fact.
         ConfigError: a fact is missing, or the graphs contradict it.
         ArgumentError: ``package`` is none.
     """
+    if policy not in POLICIES:
+        raise unknown("policy", policy, POLICIES)
     subject, asked = _subject(package, kind, facts)
     chosen, builder = _kind(subject, asked), WorkflowBuilder()
     check_facts(chosen, subject.facts)
-    chosen.write(subject, builder)
+    _writer(chosen, policy)(subject, builder)
     return InferenceMetadata(
         builder.document(), chosen.name, subject.package.name, artifacts=dict(builder.artifacts),
         models=dict(builder.models), notes=tuple(builder.notes),
@@ -51,6 +63,17 @@ def _subject(package: object, kind: str | None, facts: Mapping[str, Any] | None)
     if not isinstance(package, Package):
         raise wrong_type("package", package, "a Package", "build(), load() and a Comparison give one.")
     return Subject(package, {} if facts is None else facts), kind
+
+
+def _writer(kind: Kind, policy: str) -> Writer:
+    if policy == "runtime":
+        return kind.write
+    if kind.spell is None:
+        raise UnsupportedError(
+            f"policy='graphs': the workflow of the kind {kind.name!r} is written for the runtime's own loop alone. "
+            "Leave policy out."
+        )
+    return kind.spell
 
 
 def _kind(subject: Subject, asked: str | None) -> Kind:

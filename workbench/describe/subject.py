@@ -7,6 +7,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+import onnx_ir as ir
+
 from workbench.analysis.graph_facts import GraphFacts, Port, graph_facts
 from workbench.config.model_config import ModelConfig
 from workbench.package import Package
@@ -45,6 +47,10 @@ class Subject:
     def config(self) -> ModelConfig | None:
         """The configuration of a text generator, or None for anything else."""
         return self.package.config if isinstance(self.package.config, ModelConfig) else None
+
+    def with_model(self, key: str, model: ir.Model) -> Subject:
+        """The same with another graph."""
+        return Subject(dataclasses.replace(self.package, models={**self.package.models, key: model}))
 
     def artifact(self, key: str) -> str:
         """The file that a graph is saved as."""

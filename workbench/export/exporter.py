@@ -40,6 +40,7 @@ def export(
     tokenizer: str | os.PathLike[str] | bool | None = None,
     window_cache: bool = False,
     outputs: Sequence[str] = (),
+    metadata: InferenceMetadata | None = None,
     progress: Progress = None,
 ) -> ExportReport:
     """Write a package as a folder that a client loads: graph, external data, config, tokenizer, ``manifest.json``.
@@ -60,6 +61,7 @@ def export(
         window_cache: let layers with a sliding window keep the window only, where the provider's kernel can;
             ``onnxruntime-genai`` alone.
         outputs: more values of the graph for the client to give, by name (see ``client_logits``).
+        metadata: the package's description, for ``onnx-genai``; None asks ``describe()`` for it.
         progress: called with what is done so far; False shows nothing.
 
     Raises:
@@ -68,12 +70,12 @@ def export(
         SaveError: no tokenizer, no weights, the folder is taken, or the disk refuses.
         ArgumentError: an argument has a type that is not taken.
     """
-    _check(package, folder, search)
+    _check(package, folder, search, metadata)
     check_client(runtime, package, search=search, window_cache=window_cache, tokenizer=tokenizer)
     clients = clients_of(runtime)
     made = _prepare(package, tokenizer, window_cache, outputs)
     genai = GenaiFolder.of(made, search) if GENAI in clients else None
-    metadata = describe(made) if METADATA in clients else None
+    metadata = _described(made, metadata, clients)
     if metadata is not None and metadata.models:
         made = _retold(made, metadata, genai)
     target = check_place(made, Path(folder), overwrite=overwrite)
@@ -93,12 +95,20 @@ def export(
     )
 
 
+def _described(made: Package, metadata: InferenceMetadata | None, clients: Sequence[str]) -> InferenceMetadata | None:
+    if METADATA in clients:
+        return metadata if metadata is not None else describe(made)
+    if metadata is not None:
+        raise UnsupportedError(f"metadata is for {METADATA}. Pass runtime={METADATA!r} or 'both', or leave it out.")
+    return None
+
+
 def _retold(made: Package, metadata: InferenceMetadata, genai: GenaiFolder | None) -> Package:
     """The package with the graphs that its description asks for."""
     if genai is not None:
         raise UnsupportedError(
-            f"One folder cannot serve both clients here: onnx-genai is to run {', '.join(metadata.models)} with other "
-            f"inputs ({metadata.kind}). Write two folders, or build without cache_length."
+            f"One folder cannot serve both clients here: onnx-genai runs another form of {', '.join(metadata.models)}. "
+            f"{' '.join(metadata.notes)} Write two folders."
         )
     return dataclasses.replace(made, models={**made.models, **metadata.models})
 
@@ -121,13 +131,15 @@ def _write(
     )  # fmt: skip
 
 
-def _check(package: object, folder: object, search: object) -> None:
+def _check(package: object, folder: object, search: object, metadata: object) -> None:
     if not isinstance(package, Package):
         raise wrong_type("package", package, "a Package", "build(), load() and a Comparison give one.")
     if isinstance(folder, bytes) or not isinstance(folder, str | os.PathLike):
         raise wrong_type("folder", folder, "a path")
     if not isinstance(search, Mapping):
         raise wrong_type("search", search, "a mapping of search options")
+    if metadata is not None and not isinstance(metadata, InferenceMetadata):
+        raise wrong_type("metadata", metadata, "what describe() gives, or None")
 
 
 def _prepare(

@@ -47,13 +47,14 @@ def _sized(caches: dict[str, ir.Value], count: int) -> dict[str, ir.Value]:
     return caches
 
 
+@pytest.mark.parametrize("ep", ["default", "onnx-standard"])  # a function's node, and its operators
 @pytest.mark.parametrize("windowed", [False, True])
-def test_rows_of_different_lengths_side_by_side(windowed: bool) -> None:
+def test_rows_of_different_lengths_side_by_side(windowed: bool, ep: str) -> None:
     rows, decode = [list(row) for row in CASE.rows], [list(row) for row in CASE.decode]
     assert len({len(row) for row in rows}) > 1 and len(rows) > 1
     with OrtCpuSession(package("default", windowed=windowed).model) as session:
         expected = alone(session, rows, decode)
-    model = with_cache_ports(fixed(windowed=windowed).model)
+    model = with_cache_ports(fixed(windowed=windowed, ep=ep).model)
     assert distance(told(model, rows, decode), expected) <= BOUND
 
 

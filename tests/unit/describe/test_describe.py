@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 
+import onnx_ir as ir
 import pytest
 
-from tests.unit.describe.described import PACKAGES, described
+from tests.unit.describe.described import PACKAGES, SPELLED, described
+from tests.unit.export.folders import package, source
 from tests.unit.metadata.client import ask
 from tests.unit.metadata.test_client import pytestmark as _client
-from workbench import describe
+from workbench import build, describe
 from workbench.describe import InferenceMetadata, WorkflowBuilder
 from workbench.describe.builder import promise
 from workbench.describe.contracts import contract
@@ -25,10 +27,10 @@ KINDS = {
 installed = _client
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", [*PACKAGES, *SPELLED])
 def test_a_document_is_valid_in_both_dialects(name: str) -> None:
     made = described(name)
-    assert made.kind == KINDS[name]
+    assert made.kind == KINDS[name.removesuffix(" spelled")]
     for dialect in ("pr828", "v1"):
         assert [str(found) for found in made.validate(dialect)] == []
     assert load(made.to_yaml("pr828")).data == made.data and load(made.to_yaml()).data == made.to("v1").data
@@ -37,14 +39,17 @@ def test_a_document_is_valid_in_both_dialects(name: str) -> None:
 
 @installed
 def test_the_client_takes_every_document() -> None:
-    said = ask({name: described(name).to("v1").data for name in PACKAGES})
-    assert {name: opinion.stage for name, opinion in said.items()} == dict.fromkeys(PACKAGES, "ok")
+    names = [*PACKAGES, *SPELLED]
+    said = ask({name: described(name).to("v1").data for name in names})
+    assert {name: opinion.stage for name, opinion in said.items()} == dict.fromkeys(names, "ok")
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", [*PACKAGES, *SPELLED])
 def test_what_it_says_of_the_decoder_is_true_of_the_graph(name: str) -> None:
     made = described(name)
+    name, spelled, _ = name.partition(" spelled")
     graph = (made.models or PACKAGES[name]().models)["model"].graph
+    assert bool(made.artifacts) is (bool(spelled) or name == "fixed-portable")
     io = decoder_io(made.data)
     assert io is not None
     inputs = {value.name for value in graph.inputs}
@@ -101,8 +106,28 @@ def test_refusals() -> None:
         describe(PACKAGES["growing"](), kind="static_cache")
     with pytest.raises(UnknownNameError, match="Unknown kind 'decode'. Did you mean 'decoder'"):
         describe(PACKAGES["growing"](), kind="decode")
+    with pytest.raises(UnknownNameError, match="Unknown policy 'graph'. Did you mean 'graphs'"):
+        describe(PACKAGES["growing"](), policy="graph")
     with pytest.raises(ArgumentError, match="package must be a Package; found str"):
         describe("model")  # type: ignore[arg-type]
+
+
+def test_a_graph_for_single_tokens_is_refused() -> None:
+    captured = build(source(), execution_provider="webgpu", dtype="float16", graph_capture=True)
+    with pytest.raises(UnsupportedError, match="one token at a time.*onnx-genai gives it the whole prompt.*Build it"):
+        describe(captured)
+
+
+def test_tokens_are_fed_in_int64() -> None:
+    narrow = package("webgpu", "float16")
+    made = describe(narrow)
+    before, after = ({v.name: v.dtype for v in model.graph.inputs} for model in (narrow.model, made.models["model"]))
+    assert set(before) == set(after)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"input_ids", "attention_mask"} and "casts them" in made.notes[0]
+    assert {after[name] for name in changed} == {ir.DataType.INT64}
+    workflow = made.document.workflow
+    assert workflow is not None and workflow.inputs["request.input_ids"].contract.dtype == "int64"
 
 
 def test_the_builder_refuses_what_no_document_has() -> None:

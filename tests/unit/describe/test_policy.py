@@ -7,7 +7,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 
-from workbench.describe.policy.graphs import advance, greedy, start, termination
+from workbench.describe.policy.graphs import advance, greedy, positions, start, termination
 from workbench.runtime.ort_cpu import OrtCpuSession
 
 CAPACITY = 9
@@ -29,11 +29,29 @@ def test_greedy_takes_the_last_real_token_of_each_row(dtype: ir.DataType) -> Non
     assert token.tolist() == expected and token.dtype == np.int64 and expected[2] == [3]
 
 
+def test_greedy_on_the_last_logits_alone() -> None:
+    logits = np.random.default_rng(3).standard_normal((3, 1, 11)).astype(np.float32)
+    found = run(
+        greedy(ir.DataType.FLOAT, last=True),
+        logits=logits,
+        write_indices=np.array([0, 4, 2]),
+        kv_lengths=np.array([5, 7, 4]),
+    )
+    assert found["token"].tolist() == np.argmax(logits, axis=-1).tolist()
+
+
 def test_start_is_an_empty_cache_behind_no_token() -> None:
     found = run(start((2, CAPACITY, 4), ir.DataType.FLOAT16), input_ids=np.ones((3, 5), np.int64))
     assert found["write_indices"].tolist() == [0, 0, 0] and found["kv_lengths"].tolist() == [5, 5, 5]
     cache = found["empty_cache"]
     assert cache.shape == (3, 2, CAPACITY, 4) and cache.dtype == np.float16 and not cache.any()
+
+
+def test_positions_of_new_tokens_and_the_mask_of_all() -> None:
+    write, lengths = np.array([0, 4, 2]), np.array([2, 6, 3])
+    found = run(positions(), input_ids=np.ones((3, 2), np.int64), write_indices=write, kv_lengths=lengths)
+    assert found["position_ids"].tolist() == [[0, 1], [4, 5], [2, 3]]
+    assert found["attention_mask"].tolist() == [[int(slot < n) for slot in range(6)] for n in lengths]
 
 
 def test_advance_moves_active_rows_and_stays_inside() -> None:

@@ -14,7 +14,7 @@ import yaml
 from tests.unit.export.folders import change_graph, exported, package
 from workbench.cli import main
 from workbench.describe import describe
-from workbench.errors import SaveError, UnknownNameError, UnsupportedError
+from workbench.errors import ArgumentError, SaveError, UnknownNameError, UnsupportedError
 from workbench.export import lint
 from workbench.metadata import validate
 from workbench.package import load
@@ -98,7 +98,18 @@ def test_refusals(tmp_path: Path) -> None:
         exported(tmp_path / "x", runtime="onnx-genai", search={"top_k": 3})
     with pytest.raises(UnsupportedError, match="window_cache is an option of onnxruntime-genai alone"):
         exported(tmp_path / "x", runtime="both", windowed=True, window_cache=True)
+    with pytest.raises(UnsupportedError, match="metadata is for onnx-genai. Pass runtime='onnx-genai' or 'both'"):
+        exported(tmp_path / "x", metadata=describe(package()))
+    with pytest.raises(ArgumentError, match="metadata must be what describe.. gives, or None; found dict"):
+        exported(tmp_path / "x", runtime="both", metadata={})
     assert os.listdir(tmp_path) == []
+
+
+def test_a_description_of_ones_own(tmp_path: Path) -> None:
+    made = describe(package(), policy="graphs")
+    report = exported(tmp_path / "x", runtime="both", metadata=made)
+    assert words_of(tmp_path / "x") == made.to("v1").data and report.lint.findings == ()
+    assert set(made.artifacts) <= set(os.listdir(tmp_path / "x")) and len(made.artifacts) == 5
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,15 +9,19 @@ from typing import Any
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.subject import Subject
 
+Writer = Callable[[Subject, WorkflowBuilder], None]
+
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """``fits`` says whether a package is of this kind; ``write`` puts its workflow into a builder."""
+    """``fits`` says whether a package is of this kind; ``write`` puts its workflow into a builder; ``spell``, where
+    there is one, a workflow that leaves no step to the runtime."""
 
     name: str
     about: str
     fits: Callable[[Subject], bool]
-    write: Callable[[Subject, WorkflowBuilder], None]
+    write: Writer
+    spell: Writer | None = None
     components: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"model": "the one graph"})
     """Graphs by name, and what each is for."""
     optional: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -25,4 +29,4 @@ class Kind:
     """The record of what its graphs do not tell; None where they tell everything."""
 
 
-__all__ = ["Kind"]
+__all__ = ["Kind", "Writer"]

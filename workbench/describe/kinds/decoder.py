@@ -10,6 +10,8 @@ from workbench.describe.kinds.base import Kind
 from workbench.describe.sections import add_model, add_tokenizer
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
+from workbench.describe.token_ports import narrow, with_int64_tokens
+from workbench.errors import UnsupportedError
 from workbench.metadata.document.state import Append, Reuse
 
 COMPONENT, POLICY = "decoder", "token_policy"
@@ -22,7 +24,7 @@ _CONTROLS = {
     "done": ("bool", "package.false"),
     "accepted_len": ("int64", "package.zero"),
 }
-_LONGEST = 2**31 - 1
+LONGEST = 2**31 - 1
 
 
 def fits(subject: Subject) -> bool:
@@ -46,6 +48,8 @@ def is_decoder(subject: Subject) -> bool:
 
 def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = None) -> None:
     """One loop: decoder, token policy, emit; the cache is the runtime's. ``capacity``: it has so many slots."""
+    check_prompt(subject)
+    subject = in_int64(subject, builder)
     add_model(subject, builder, capacity=capacity)
     add_tokenizer(subject, builder)
     feeds = add_inputs(subject, builder)
@@ -67,6 +71,29 @@ def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = 
     ))  # fmt: skip
 
 
+def check_prompt(subject: Subject) -> None:
+    """The runtime gives a graph the whole prompt.
+
+    Raises:
+        UnsupportedError: the graph takes a single token.
+    """
+    if subject.graphs["model"].inputs["input_ids"].size(1) == 1:
+        raise UnsupportedError(
+            "This graph takes one token at a time (graph_capture=True), and onnx-genai gives it the whole prompt at "
+            "once. Build it without graph_capture."
+        )
+
+
+def in_int64(subject: Subject, builder: WorkflowBuilder) -> Subject:
+    """Tokens in int64, in which the runtime has them (measured with onnx-genai 0.1.0.dev6)."""
+    model = subject.package.models["model"]
+    if not (names := narrow(model)):
+        return subject
+    builder.models["model"] = with_int64_tokens(model)
+    builder.notes.append(f"The graph takes {', '.join(names)} in int64 and casts them: onnx-genai feeds nothing else.")
+    return subject.with_model("model", builder.models["model"])
+
+
 def cell_of(pair: CachePair) -> str:
     """The state cell of a layer's keys or values."""
     return f"cache.{pair.layer}.{pair.role}"
@@ -81,7 +108,7 @@ def add_inputs(subject: Subject, builder: WorkflowBuilder) -> dict[str, str]:
             feeds[name] = builder.application(
                 f"application.{name}", contract_of(ports[name]), name, externally_suppliable=True
             )
-    longest = subject.config.max_position_embeddings if subject.config else _LONGEST
+    longest = subject.config.max_position_embeddings if subject.config else LONGEST
     builder.request("request.max_output_tokens", contract("int64", 1, batch=None), "max_output_tokens", default=longest)
     return feeds
 
@@ -138,4 +165,11 @@ def kinds_of_attention(subject: Subject, pairs: Iterable[CachePair]) -> list[str
     return list(dict.fromkeys(attention_of(subject, pair.layer) for pair in pairs))
 
 
-KIND = Kind("decoder", "text generation with a key/value cache that grows", fits, write)
+def spell(subject: Subject, builder: WorkflowBuilder) -> None:
+    """Every step, with policy graphs and none of the runtime's own."""
+    from workbench.describe.spelled import spell as spelled  # which is made of the parts above
+
+    spelled(subject, builder)
+
+
+KIND = Kind("decoder", "text generation with a key/value cache that grows", fits, write, spell)

@@ -70,7 +70,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     first = _first(subject, builder, feeds, said.decoder_start, tokens)
     add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
     add_policy(builder, decoder.outputs["logits"], tokens)
-    add_text_end(subject, builder, decoder.outputs["logits"], said.eos_token_id)
+    add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id)
     add_token_cell(builder, tokens, first)
     builder.add(invoke(ENCODER, feeds, {name: f"encoder.{name}" for name in encoder.outputs}))
     cells, borrowed = _add_state(builder, parts, decoder)

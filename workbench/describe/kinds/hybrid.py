@@ -82,7 +82,7 @@ def _text(subject: Subject, builder: WorkflowBuilder) -> None:
     said = read_facts(NAME, HybridFacts, subject.facts)
     if said.eos_token_id is None:
         raise lacks(NAME, "eos_token_id", EOS, subject.facts)
-    add_text_end(subject, builder, contract_of(subject.graphs["model"].outputs["logits"]), said.eos_token_id)
+    add_text_end(subject, builder, NAME, contract_of(subject.graphs["model"].outputs["logits"]), said.eos_token_id)
 
 
 def _loop(builder: WorkflowBuilder, feeds: dict[str, str], outputs: dict[str, str], cells: list[str]) -> None:

@@ -118,7 +118,9 @@ def add_token_cell(builder: WorkflowBuilder, tokens: TensorContract, first: str)
     return builder.cell("token", tokens, first, recurrence=Bounded(kind="bounded", axis=1, max=MAX_CONTEXT))
 
 
-def add_text_end(subject: Subject, builder: WorkflowBuilder, logits: TensorContract, said: int | Sequence[int]) -> None:
+def add_text_end(
+    subject: Subject, builder: WorkflowBuilder, kind: str, logits: TensorContract, said: int | Sequence[int]
+) -> None:
     """The ids that end a text, for a package without a configuration, and what its tokenizer's file tells.
 
     Raises:
@@ -131,7 +133,7 @@ def add_text_end(subject: Subject, builder: WorkflowBuilder, logits: TensorContr
         )
     ends = [said] if isinstance(said, int) else list(said)
     if not ends or not all(0 <= one < classes for one in ends):
-        raise refuse("text", "eos_token_id", said, f"it is an id from 0 to {classes - 1}, or several.")
+        raise refuse(kind, "eos_token_id", said, f"it is an id from 0 to {classes - 1}, or several.")
     add_words(
         subject, builder, classes, {"eos" if place == 1 else f"eos_{place}": e for place, e in enumerate(ends, 1)}
     )

@@ -40,7 +40,7 @@ NAME, ABI, PREPARE, ABSENT = "vision-language", "onnx-genai.image-preprocess", "
 VISION, EMBEDDING, DECODER = "vision", "embedding", "decoder"
 PRESENT, FEATURES = "request.has_image", "prompt.image_features"
 _SIDE = "emit_grid_coordinates"
-"""A transform whose result is not the picture but where its pieces lie."""
+"""A transform that gives not the picture but where its pieces lie. Source: the reference's own image programs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     builder.request("request.input_ids", tokens, "prompt_tokens")
     add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
     add_policy(builder, decoder.outputs["logits"], tokens)
-    add_text_end(subject, builder, decoder.outputs["logits"], said.eos_token_id)
+    add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id)
     add_token_cell(builder, tokens, "request.input_ids")
     builder.add(_look(subject, builder, said, vision))
     feature = _the(subject, EMBEDDING, [name for name in embedding.inputs if name != "input_ids"], "input for features")

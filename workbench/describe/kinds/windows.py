@@ -6,6 +6,7 @@ kind tells a runtime that a layer never looks further back.
 
 from __future__ import annotations
 
+from workbench.describe import spelled
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.kinds import decoder
 from workbench.describe.kinds.base import Kind
@@ -20,6 +21,17 @@ def fits(subject: Subject) -> bool:
 def write(subject: Subject, builder: WorkflowBuilder) -> None:
     """The decoder's loop, and the windows for whoever runs it."""
     decoder.write(subject, builder)
+    say_windows(subject, builder)
+
+
+def spell(subject: Subject, builder: WorkflowBuilder) -> None:
+    """Every step, and the windows for whoever runs it."""
+    spelled.spell(subject, builder)
+    say_windows(subject, builder)
+
+
+def say_windows(subject: Subject, builder: WorkflowBuilder) -> None:
+    """A note about how far the layers look."""
     layers = {pair.layer: subject.window(pair.layer) for pair in subject.cache()}
     windows = sorted({window for window in layers.values() if window})
     sliding = sum(window is not None for window in layers.values())
@@ -29,4 +41,4 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     )
 
 
-KIND = Kind("windows", "text generation with sliding windows in some or all layers", fits, write)
+KIND = Kind("windows", "text generation with sliding windows in some or all layers", fits, write, spell)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from workbench.functions import OPSET
+from workbench.functions import OPSET, TOKENS_IN_CACHE
+from workbench.functions.cache import BODIES
 
 _HEADER = '<ir_version: 11, opset_import: ["" : {opset}], producer_name: "ep-workbench">'
 _TYPES = {
@@ -22,15 +23,17 @@ def _graph(text: str) -> ir.Model:
     return ir.from_onnx_text(f"{_HEADER.format(opset=OPSET)}\n{text}")
 
 
-def greedy(dtype: ir.DataType) -> ir.Model:
+def greedy(dtype: ir.DataType, *, last: bool = False) -> ir.Model:
     """``logits [B, S, V], write_indices [B], kv_lengths [B] -> token [B, 1]``: the largest logit of each row's last
-    real token, which is the ``kv_lengths - write_indices``-th of the new ones. Of equal logits the first."""
-    return _graph(f"""greedy ({_TYPES[dtype]}[B, S, V] logits, int64[B] write_indices, int64[B] kv_lengths)
-      => (int64[B, 1] token) {{
+    real token, which is the ``kv_lengths - write_indices``-th of the new ones. Of equal logits the first. ``last``: the
+    logits are those of the last real token alone, ``[B, 1, V]``."""
+    at = "last_B = Sub (kv_lengths, kv_lengths)" if last else "last_B = Sub (new_B, one)"
+    return _graph(f"""greedy ({_TYPES[dtype]}[B, {1 if last else "S"}, V] logits, int64[B] write_indices,
+      int64[B] kv_lengths) => (int64[B, 1] token) {{
         one = Constant <value_int: int = 1> ()
         axes12 = Constant <value_ints: ints = [1, 2]> ()
         new_B = Sub (kv_lengths, write_indices)
-        last_B = Sub (new_B, one)
+        {at}
         last_B11 = Unsqueeze (last_B, axes12)
         last_B1V = GatherND <batch_dims = 1> (logits, last_B11)
         wide_B1V = Cast <to = 1> (last_B1V)
@@ -55,6 +58,14 @@ def start(shape: tuple[int, int, int], dtype: ir.DataType) -> ir.Model:
         empty = Expand (nothing, size)
         empty_cache = Cast <to = {int(dtype)}> (empty)
       }}""")
+
+
+def positions() -> ir.Model:
+    """``input_ids [B, S], write_indices [B], kv_lengths [B] -> attention_mask [B, T], position_ids [B, S]``: which of
+    the ``T`` slots hold a token, where ``T`` is the longest length, and the positions of the new tokens."""
+    body = BODIES[TOKENS_IN_CACHE].partition("{")[2]
+    return _graph(f"""positions (int64[B, S] input_ids, int64[B] write_indices, int64[B] kv_lengths)
+      => (int64[B, T] attention_mask, int64[B, S] position_ids) {{ {body}""")
 
 
 def advance(capacity: int) -> ir.Model:
@@ -96,4 +107,4 @@ def termination(ends: Sequence[int], capacity: int) -> ir.Model:
       }}""")
 
 
-__all__ = ["advance", "greedy", "start", "termination"]
+__all__ = ["advance", "greedy", "positions", "start", "termination"]
