@@ -80,7 +80,7 @@ def _described(
     model = fitted(folder / read.graph, fitting)
     check_sides(model, names)
     rename_ports(model, names)
-    subject = FolderSubject(Package({"model": model}), values, read.graph)
+    subject = FolderSubject(Package({"model": model}), values=values, file=read.graph)
     kind = _kind(folder, subject)
     kind.write(subject, builder)
     add_sections(builder, values, folder)

@@ -35,8 +35,8 @@ class Sizes:
 class FolderSubject(Subject):
     """The decoder of a folder, ``values`` of its config by path, and the file that the document is to name."""
 
-    values: Mapping[str, Any]
-    file: str
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    file: str = ""
 
     @property
     def config(self) -> Any:
