@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from workbench.describe.builder import WorkflowBuilder
+from workbench.describe.described_package import DescribedPackage
 from workbench.describe.describing import describe
 from workbench.describe.result import InferenceMetadata
 
-__all__ = ["InferenceMetadata", "WorkflowBuilder", "describe"]
+__all__ = ["DescribedPackage", "InferenceMetadata", "WorkflowBuilder", "describe"]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
 from workbench.describe.builder import WorkflowBuilder
+from workbench.describe.described_package import DescribedPackage, check_facts
 from workbench.describe.kinds import KINDS, Kind
 from workbench.describe.kinds.base import Writer
 from workbench.describe.result import InferenceMetadata
@@ -13,32 +18,51 @@ from workbench.package import Package
 POLICIES = ("runtime", "graphs")
 
 
-def describe(package: Package, *, kind: str | None = None, policy: str = "runtime") -> InferenceMetadata:
+def describe(
+    package: Package | DescribedPackage,
+    *,
+    kind: str | None = None,
+    policy: str = "runtime",
+    facts: Mapping[str, Any] | None = None,
+) -> InferenceMetadata:
     """What a runtime must know of a package, as a workflow: inputs, components, state, steps.
 
     Args:
-        package: graphs, from ``build()``, ``load()`` or a ``Comparison``.
+        package: graphs, from ``build()``, ``load()`` or a ``Comparison``; or a ``DescribedPackage`` of others' graphs.
         kind: the kind to describe it as; None takes the first that it is of.
         policy: who chooses tokens and ends rows: the ``runtime`` in its own decode loop, which batches requests, or
             small ``graphs`` of the document, so that every step of it can be followed.
+        facts: what the graphs do not tell, in the words of the kind (``{"pooling": "mean"}`` of an encoder).
 
     Raises:
         UnsupportedError: the package is of no kind that is known, or not of the one asked for; the kind leaves
             something to the runtime in any case.
-        UnknownNameError: there is no such kind or policy.
+        UnknownNameError: there is no such kind, policy or fact.
+        ConfigError: a fact is missing, or the graphs contradict it.
         ArgumentError: ``package`` is none.
     """
-    if not isinstance(package, Package):
-        raise wrong_type("package", package, "a Package", "build(), load() and a Comparison give one.")
     if policy not in POLICIES:
         raise unknown("policy", policy, POLICIES)
-    subject = Subject(package)
-    chosen, builder = _kind(subject, kind), WorkflowBuilder()
+    subject, asked = _subject(package, kind, facts)
+    chosen, builder = _kind(subject, asked), WorkflowBuilder()
+    check_facts(chosen, subject.facts)
     _writer(chosen, policy)(subject, builder)
     return InferenceMetadata(
-        builder.document(), chosen.name, package.name, artifacts=dict(builder.artifacts), models=dict(builder.models),
-        notes=tuple(builder.notes),
+        builder.document(), chosen.name, subject.package.name, artifacts=dict(builder.artifacts),
+        models=dict(builder.models), notes=tuple(builder.notes),
     )  # fmt: skip
+
+
+def _subject(package: object, kind: str | None, facts: Mapping[str, Any] | None) -> tuple[Subject, str | None]:
+    """The package with all that was said of it, and the kind that was asked for."""
+    if facts is not None and not isinstance(facts, Mapping):
+        raise wrong_type("facts", facts, "a mapping from the name of a fact to its value")
+    if isinstance(package, DescribedPackage):
+        said = {**package.facts, **(facts or {})}
+        return Subject(package.package, said, package.artifacts), kind or package.kind
+    if not isinstance(package, Package):
+        raise wrong_type("package", package, "a Package", "build(), load() and a Comparison give one.")
+    return Subject(package, {} if facts is None else facts), kind
 
 
 def _writer(kind: Kind, policy: str) -> Writer:
@@ -57,7 +81,9 @@ def _kind(subject: Subject, asked: str | None) -> Kind:
     if asked is not None and asked not in known:
         raise unknown("kind", asked, known)
     tried = [known[asked]] if asked is not None else list(KINDS)
-    found = next((one for one in tried if one.fits(subject)), None)
+    fitting = [one for one in tried if one.fits(subject)]
+    # Of several the one that takes the facts that were said: a decoder takes none, one with adapters is told of them.
+    found = next((one for one in fitting if _takes(one, subject)), next(iter(fitting), None))
     if found is None:
         ends = [
             f"{key}: {some(list(facts.inputs), 4)} -> {some(list(facts.outputs), 3)}"
@@ -69,6 +95,11 @@ def _kind(subject: Subject, asked: str | None) -> Kind:
             "Build a model whose task is one of these."
         )
     return found
+
+
+def _takes(kind: Kind, subject: Subject) -> bool:
+    known = {field.name for field in dataclasses.fields(kind.facts)} if kind.facts is not None else set()
+    return set(subject.facts) <= known
 
 
 __all__ = ["describe"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import os
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
@@ -62,6 +64,24 @@ class InferenceMetadata:
     def validate(self, dialect: str = "pr828") -> Diagnostics:
         """Every rule that the document breaks in a dialect; none, unless something here is wrong."""
         return validate(self.to(dialect).data, dialect=dialect)
+
+    def save_beside(
+        self, folder: str | os.PathLike[str], *, dialect: str = "v1", overwrite: bool = False
+    ) -> tuple[Path, ...]:
+        """Write the document and its policy graphs into a folder that holds the graphs already; gives the files.
+
+        Each file is there whole or not at all, the document last.
+
+        Raises:
+            ModelFileError: there is no such folder, or it lacks a graph that the workflow names.
+            SaveError: a file is there already, or the disk refuses.
+            UnsupportedError: the workflow needs another graph than the one that is there; ``export`` writes both.
+            UnknownNameError: no such dialect.
+            ArgumentError: ``folder`` is no path.
+        """
+        from workbench.describe.beside import save_beside
+
+        return save_beside(self, folder, dialect=dialect, overwrite=overwrite)
 
     def _rows(self) -> list[list[Any]]:
         workflow = self.document.workflow

@@ -44,29 +44,35 @@ def _attention(config: ModelConfig) -> Attention:
 
 def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
     """The tokenizer's file and the ids that the runtime asks for by meaning; nothing without a tokenizer."""
-    folder = subject.package.tokenizer
-    if folder is None or subject.config is None:
+    config = subject.config
+    if config is None or _file(subject) is None:
         return
-    found = tokenizer_facts(folder / TOKENIZER, TOKENIZER, subject.config.vocab_size, dict(_special(subject)))
-    if found is not None:
-        builder.section("package", PackageFacts(tokenizer=found))
+    add_words(subject, builder, config.vocab_size, dict(_special(subject)))
 
 
-def tokenizer_facts(path: Path, location: str, vocab_size: int, tokens: Mapping[str, int]) -> Tokenizer | None:
-    """What a ``tokenizer.json`` says of itself, ``location`` in the package, and the ids of special tokens by name;
-    None where the file cannot be read."""
+def add_words(subject: Subject, builder: WorkflowBuilder, vocab_size: int, special: Mapping[str, int]) -> None:
+    """The tokenizer, as far as its file tells, and special tokens by their meaning; each with its text."""
+    builder.section("package", PackageFacts(tokenizer=_tokenizer(_file(subject), TOKENIZER, vocab_size, special)))
+
+
+def tokenizer_facts(path: Path, location: str, vocab_size: int, special: Mapping[str, int]) -> Tokenizer | None:
+    """The same of any ``tokenizer.json``, which lies at ``location`` in the package; None where it cannot be read."""
     words = _read(path)
-    if words is None:
-        return None
-    texts = dict(_texts(words))
+    return _tokenizer(words, location, vocab_size, special) if words is not None else None
+
+
+def _tokenizer(
+    words: Mapping[str, Any] | None, location: str, vocab_size: int, special: Mapping[str, int]
+) -> Tokenizer:
+    texts = dict(_texts(words)) if words is not None else {}
     return Tokenizer(**given(
-        algorithm=str(words["model"].get("type") or "unknown").lower(),
+        algorithm=str(words["model"].get("type") or "unknown").lower() if words is not None else "unknown",
         vocab_size=vocab_size,
-        byte_level=True if "ByteLevel" in json.dumps(words.get("decoder")) else None,
-        artifacts=(TokenizerArtifact(location=location),),
+        byte_level=True if words is not None and "ByteLevel" in json.dumps(words.get("decoder")) else None,
+        artifacts=(TokenizerArtifact(location=location),) if words is not None else None,
         special_tokens={
             name: SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>"))
-            for name, number in tokens.items() if 0 <= number < vocab_size
+            for name, number in special.items() if 0 <= number < vocab_size
         },
     ))  # fmt: skip
 
@@ -74,6 +80,11 @@ def tokenizer_facts(path: Path, location: str, vocab_size: int, tokens: Mapping[
 def numbered(ends: Iterable[int]) -> Iterator[tuple[str, int]]:
     """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
     yield from (("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1))
+
+
+def _file(subject: Subject) -> Mapping[str, Any] | None:
+    folder = subject.package.tokenizer
+    return _read(folder / TOKENIZER) if folder is not None else None
 
 
 def ends_of(subject: Subject) -> tuple[int, ...]:
@@ -109,4 +120,4 @@ def _special(subject: Subject) -> Iterator[tuple[str, int]]:
     yield from numbered(found.get("eos_token_id", ()))
 
 
-__all__ = ["add_model", "add_tokenizer", "ends_of", "numbered", "tokenizer_facts"]
+__all__ = ["add_model", "add_tokenizer", "add_words", "ends_of", "numbered", "tokenizer_facts"]

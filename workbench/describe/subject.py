@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 import onnx_ir as ir
 
@@ -32,6 +33,10 @@ class Subject:
     """A package on its way into a document."""
 
     package: Package
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What was said of it beside its graphs; the kind knows the words."""
+    artifacts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Files of graphs that are not called after their component."""
 
     @functools.cached_property
     def graphs(self) -> Mapping[str, GraphFacts]:
@@ -49,7 +54,7 @@ class Subject:
 
     def artifact(self, key: str) -> str:
         """The file that a graph is saved as."""
-        return f"{key}.onnx"
+        return self.artifacts.get(key, f"{key}.onnx")
 
     def cache(self, key: str = "model") -> tuple[CachePair, ...]:
         """The key/value cache of a graph, layer by layer, keys first."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.describe import InferenceMetadata
+from workbench.describe import InferenceMetadata, beside
 from workbench.describe.result import FILE
 from workbench.errors import Diagnostic, WorkbenchError
 from workbench.export.lint_report import LintReport
@@ -14,7 +14,6 @@ from workbench.export.subject import finding
 from workbench.metadata import check_ports, dialect_of, load, validate
 from workbench.metadata.reading import FILE_NAMES
 from workbench.package import Package
-from workbench.weights.lazy import to_proto
 
 DIALECT = "v1"
 """The dialect that the published client reads."""
@@ -27,8 +26,7 @@ KINDS = (
 
 def files_of(metadata: InferenceMetadata) -> dict[str, bytes]:
     """The document as the client reads it, and its policy graphs."""
-    graphs = {name: bytes(to_proto(model).SerializeToString()) for name, model in metadata.artifacts.items()}
-    return {FILE: metadata.to_yaml(DIALECT).encode("utf-8"), **graphs}
+    return dict(beside.files_of(metadata, DIALECT))
 
 
 def metadata_notes(made: Package, metadata: InferenceMetadata) -> Iterator[str]:

@@ -40,12 +40,28 @@ def ask(documents: dict[str, Any]) -> dict[str, Opinion]:
         root = Path(folder)
         for index, data in enumerate(documents.values()):
             _package(root / str(index), data)
-        done = subprocess.run(
-            [sys.executable, __file__, folder, str(len(documents))], capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        said = json.loads((root / "said.json").read_text(encoding="utf-8"))
-    return {name: Opinion(_stage(text), text) for name, text in zip(documents, said)}
+        return dict(zip(documents, _look(root, [root / str(index) for index in range(len(documents))])))
+
+
+def ask_packages(packages: dict[str, Path]) -> dict[str, Opinion]:
+    """The client's opinion of packages with real graphs: ``loads`` where it takes document and graphs."""
+    with tempfile.TemporaryDirectory() as folder:
+        for package in packages.values():
+            if not (package / "tokenizer.json").exists():
+                (package / "tokenizer.json").write_text(json.dumps(_TOKENIZER), encoding="utf-8")
+        found = _look(Path(folder), list(packages.values()))
+    return {
+        name: Opinion("loads", one.said) if one.said.startswith("0 ") else one for name, one in zip(packages, found)
+    }
+
+
+def _look(root: Path, folders: list[Path]) -> list[Opinion]:
+    """One process for all: it writes what the client says into ``root``."""
+    command = [sys.executable, __file__, str(root), *map(str, folders)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = json.loads((root / "said.json").read_text(encoding="utf-8"))
+    return [Opinion(_stage(text), text) for text in said]
 
 
 def _stage(said: str) -> str:
@@ -93,12 +109,12 @@ def _show(call: Any, folder: Path, log: Path) -> str:
     return f"{status} {log.read_text(encoding='utf-8', errors='replace').strip()}"
 
 
-def main(folder: Path, count: int) -> None:
+def main(root: Path, folders: list[Path]) -> None:
     from onnx_genai_server import _onnx_genai_server as compiled
 
-    said = [_show(compiled._run_cli, folder / str(index), folder / "log") for index in range(count)]
-    (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+    said = [_show(compiled._run_cli, folder, root / "log") for folder in folders]
+    (root / "said.json").write_text(json.dumps(said), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]])

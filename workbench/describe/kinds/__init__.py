@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from workbench.describe.kinds import decoder, static_cache, windows
+from workbench.describe.kinds import (
+    ctc,
+    decoder,
+    embedding,
+    encoder_decoder,
+    hybrid,
+    lora,
+    speculative,
+    static_cache,
+    vision_language,
+    windows,
+)
 from workbench.describe.kinds.base import Kind
 
-KINDS: tuple[Kind, ...] = (decoder.KIND, windows.KIND, static_cache.KIND)
+KINDS: tuple[Kind, ...] = (
+    decoder.KIND, windows.KIND, static_cache.KIND, lora.KIND, hybrid.KIND, embedding.KIND, encoder_decoder.KIND,
+    ctc.KIND, vision_language.KIND, speculative.KIND,
+)  # fmt: skip
 
 __all__ = ["KINDS", "Kind"]

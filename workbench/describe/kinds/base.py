@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.subject import Subject
@@ -21,6 +22,11 @@ class Kind:
     fits: Callable[[Subject], bool]
     write: Writer
     spell: Writer | None = None
+    components: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"model": "the one graph"})
+    """Graphs by name, and what each is for."""
+    optional: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    facts: type[Any] | None = None
+    """The record of what its graphs do not tell; None where they tell everything."""
 
 
 __all__ = ["Kind", "Writer"]
