@@ -179,6 +179,8 @@ def attention(s: Sketch, x: ir.Value) -> ir.Value:
     """A decoder's attention as components write it."""
     rope, (cos, sin) = s.rng.random() < 0.8, tables(s)
     query, key, value = matmul(s, x), matmul(s, x, KV * D), matmul(s, x, KV * D)
+    if s.rng.random() < 0.4:
+        query, key = head_norms(s, query, key)
     if s.rng.random() < 0.2:
         value = s.op("Add", value, s.weight(KV * D), like=value)
     if rope:
@@ -216,6 +218,44 @@ def fused_attention(s: Sketch, x: ir.Value) -> ir.Value:
     return out
 
 
+def head_norms(s: Sketch, query: ir.Value, key: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Query and key normalised, mostly in the same spelling; now and then only the query."""
+    kinds = ["RMSNormalization", "RMSNormalization", "RMSNormalization", "SimplifiedLayerNormalization"]
+    kind, epsilon = s.rng.choice([*kinds, "LayerNormalization"]), s.rng.choice([1e-5, 1e-3])
+    query = head_norm(s, query, HEADS, kind, epsilon)
+    if s.rng.random() < 0.1:
+        kind, epsilon = s.rng.choice(kinds), 1e-5
+    return query, key if s.rng.random() < 0.05 else head_norm(s, key, KV, kind, epsilon)
+
+
+def head_norm(s: Sketch, x: ir.Value, heads: int, kind: str, epsilon: float) -> ir.Value:
+    """Each head normalised by itself, with a weight for all."""
+    by_head, whole = (s.weight(array=np.array(sizes, np.int64)) for sizes in ([0, 0, heads, D], [0, 0, heads * D]))
+    split = s.op("Reshape", x, by_head, like=(FLOAT, [B, S, heads, D]))
+    made = s.op(kind, split, s.weight(D), like=split, axis=-1, epsilon=epsilon)
+    return s.op("Reshape", made, whole, like=x)
+
+
+def normed_attention(s: Sketch, x: ir.Value) -> ir.Value:
+    """A fused attention whose query and key are normalised before it, and now and then by no one or inside."""
+    positions(s)
+    query, key, value = matmul(s, x), matmul(s, x, KV * D), matmul(s, x, KV * D)
+    inside: list[ir.Value | None] = []
+    if s.rng.random() < 0.3:
+        inside = [*[None] * 5, s.weight(D), s.weight(D)]
+    else:
+        query, key = head_norms(s, query, key)
+    lengths = [(INT32, [B]), (INT32, [])]
+    seqlens, total = s.op(KEY_LENGTHS.op_type, mask(s), like=lengths, domain=KEY_LENGTHS.domain)
+    present = (FLOAT, [B, KV, T, D])
+    out, *caches = s.ms(
+        "GroupQueryAttention", query, key, value, *cache(s), seqlens, total, *tables(s), *inside,
+        like=[s.x, present, present], num_heads=HEADS, kv_num_heads=KV, do_rotary=1,
+    )  # fmt: skip
+    s.outputs += caches
+    return out
+
+
 def rotary(s: Sketch, x: ir.Value) -> ir.Value:
     cos, sin = tables(s)
     return s.op("RotaryEmbedding", x, cos, sin, positions(s), num_heads=HEADS, interleaved=s.rng.choice([0, 1]))
@@ -239,7 +279,8 @@ def plain(s: Sketch, x: ir.Value) -> ir.Value:
 
 
 MOTIFS: tuple[Motif, ...] = (
-    skip_norm, fused_norm, gelu, bias_gelu, attention, fused_attention, rotary, long_rope, length, norm, plain,
+    skip_norm, fused_norm, gelu, bias_gelu, attention, fused_attention, normed_attention, rotary, long_rope, length,
+    norm, plain,
 )  # fmt: skip
 
 

@@ -30,7 +30,10 @@ from workbench.ep.base import (
 
 _TABLE = "onnxruntime-gpu 1.31.1: kernel registry"
 _GENAI = f"{_TABLE}; ORT GenAI 0.18 emits it for cuda"
-_GQA = f"{_GENAI} in float16 and bfloat16; features are those that it emits"
+_GQA = (
+    f"{_GENAI} in float16 and bfloat16; features are those that it emits; onnxruntime's own fusion of norms of query "
+    "and key (pull request 29186) asks for do_rotary and unpacked inputs"
+)
 _FUSED = f"{_TABLE}; ONNX Runtime's own fusions make it for cuda"
 # Its pull request 27542 brought cache and bool and float masks. Sources differ about softcap (issues 27712, 28351, pull
 # requests 28370, 28379: before or after the mask), so it is not in the list.

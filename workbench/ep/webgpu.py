@@ -32,7 +32,10 @@ from workbench.ep.base import (
 )
 
 _RAN = "onnxruntime-ep-webgpu 0.4.0: kernel registry and one-node models on SwiftShader and lavapipe"
-_NO_SOFTCAP = f"{_RAN}; GroupQueryAttention ignores softcap on both, so it is not in the list"
+_GQA = (
+    f"{_RAN}; GroupQueryAttention ignores softcap on both, so it is not in the list; it normalises query and key only "
+    "with do_rotary and apart from each other, and small qwen3 and gemma3 graphs with that ran whole on SwiftShader"
+)
 _NO_PADDING = f"{_RAN}; MultiHeadAttention refuses key_padding_mask"
 _FAR_OFF = f"{_RAN}; com.microsoft.Attention was 3e-4 off in float32 and 2 in float16, so it is not acted on"
 _ABSENT = "onnxruntime-ep-webgpu 0.4.0: no kernel; such a node is left to the CPU provider"
@@ -46,7 +49,7 @@ WEBGPU = ExecutionProvider(
     computes=frozenset({F32, F16}),
     default_dtype=F16,
     kernels={
-        GQA: kernel(F32, F16, has=_FEATURES, source=_NO_SOFTCAP, confidence="measured"),
+        GQA: kernel(F32, F16, has=_FEATURES, source=_GQA, confidence="measured"),
         MHA: kernel(F32, F16, has="bias attention_bias", source=_NO_PADDING, confidence="measured"),
         MOE: kernel(source=_ABSENT, confidence="measured"),
         MS_ATTENTION: kernel(source=_FAR_OFF, confidence="measured"),

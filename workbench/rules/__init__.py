@@ -11,6 +11,7 @@ from workbench.rules.fuse import (
     moe,
     pack_qkv,
     packed_attention,
+    qk_norm,
     skip_layer_norm,
     skip_rms_norm,
 )
@@ -24,6 +25,7 @@ from workbench.rules.lower import (
     ms_to_standard,
     rms_norm,
     rotary_to_ms,
+    separate_qk_norm,
     separate_rope,
     simplify_rms_norm,
     skip_norms,
@@ -34,6 +36,7 @@ __all__ = ["RULES", "Refusal", "Rewrite", "Rule", "Site"]
 
 RULES: tuple[Rule, ...] = (
     gqa.RULE,
+    qk_norm.RULE,
     pack_qkv.RULE,
     mha.RULE,
     packed_attention.RULE,
@@ -43,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     gelu.RULE,
     bias_gelu.RULE,
     unpack_qkv.RULE,
+    separate_qk_norm.RULE,
     separate_rope.RULE,
     gqa_to_standard.RULE,
     ms_to_standard.RULE,

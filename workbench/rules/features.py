@@ -50,6 +50,8 @@ FEATURES: Mapping[OpId, Mapping[str, Asks]] = {
         "local_window": lambda node: attr(node, "local_window_size", -1) > 0,
         "attention_bias": _given(10),
         "qk_norm": _given(14),
+        "packed_qk_norm": lambda node: value_in(node, 14) is not None and _packed(node),
+        "unrotated_qk_norm": lambda node: value_in(node, 14) is not None and not attr(node, "do_rotary", 0),
         "window_cache": _set("sliding_window_cache"),
         "head_sink": _given(11),
         "smooth_softmax": lambda node: attr(node, "smooth_softmax", -1) == 1 and value_in(node, 11) is None,

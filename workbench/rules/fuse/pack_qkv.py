@@ -47,6 +47,8 @@ class Projection:
 def rewrite(site: Site) -> Rewrite:
     """Pack three projections of one input; refuse anything else between input and attention."""
     node = site.node
+    if value_in(node, 14) is not None:  # onnxruntime-ep-webgpu 0.4.0 refuses it, and nobody emits it
+        raise Refusal("the kernel normalises query and key, and takes them apart only")
     found = projections(node)
     nodes = _packed(found)
     gqa = new(GQA, [nodes[-1].outputs[0], None, None, *node.inputs[3:]], like=node.outputs, **attributes_of(node))

@@ -26,6 +26,8 @@ def rewrite(site: Site) -> Rewrite:
     node = site.node
     if value_in(node, 1) is None:
         raise Refusal("query, key and value are packed; unpack them first", kind="unmatched")
+    if value_in(node, 14) is not None:
+        raise Refusal("it normalises query and key before it rotates them; take that out first", kind="unmatched")
     positions = _positions(site)
     cos, sin = required(node, 7), required(node, 8)
     width = last_dim(cos)
