@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from workbench.ep import QuantizedWeights, get_ep
+
 GPU = ("cuda", "dml", "webgpu", "trt-rtx")
 FUSED = ("cpu", *GPU)
 PORTABLE = ("default", "onnx-standard")
@@ -51,12 +53,35 @@ LONG = ("rope_parameters", {
     "rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 16, "long_factor": [2.0] * 16,
     "original_max_position_embeddings": 16,
 })  # fmt: skip
+
+
+def forms(say: Callable[[str, QuantizedWeights], str]) -> str:
+    """What a fact about quantized weights says for each provider; providers that say the same share a part."""
+    found: dict[str, list[str]] = {}
+    for name in FUSED:
+        for part, fact in get_ep(name).quantized.items():
+            if text := say(part, fact):
+                found.setdefault(text, []).append(name)
+    return "; ".join(f"{text} on {', '.join(dict.fromkeys(names))}" for text, names in found.items())
+
+
+def _sizes(part: str, fact: QuantizedWeights) -> str:
+    return f"{part} {fact.block_size} of {', '.join(map(str, fact.block_sizes))}"
+
+
+QUANTIZED: tuple[tuple[str, str, Callable[[str, QuantizedWeights], str]], ...] = (
+    ("16", "operators of quantized weights", lambda part, fact: f"{part} {fact.form}"),
+    ("17", "block sizes", _sizes),
+    ("18", "zero points", lambda part, fact: f"{part} {'any' if fact.zero_points else 'symmetric only'}"),
+    ("19", "layout of quantized experts", lambda part, fact: fact.layout if part == "experts" else ""),
+    ("20", "accuracy level", lambda part, fact: str(fact.accuracy_level) if fact.form == "MatMulNBits" else ""),
+)
 FOREIGN = "graphs from elsewhere; here one that was fused for cpu"
 POINTS = (
     Point("1", "dtype of inputs and outputs", "unit/test_support.py", note="a fact (default_dtype) and dtype="),
     Point(
-        "2", "dtype of the cache", "unit/test_branch_point_facts.py",
-        note="that of the model; a quantized cache is not built",
+        "2", "dtype of the cache", "unit/test_branch_point_facts.py, unit/ep/test_quantized.py",
+        note="that of the model; a quantized cache is a fact (int8 on cpu, int8 and fp8 on cuda) and is not built",
     ),
     Point("3", "float32 inside attention", "unit/rules/test_gqa.py", note="softmax_precision is kept or refused"),
     Point(
@@ -66,7 +91,8 @@ POINTS = (
     Point(
         "5", "packed attention", "unit/rules/test_mha.py",
         (_of("fuse/packed_attention", "bert", "L", layers, "cpu", "cuda", "dml"),),
-        "PackedMultiHeadAttention is not built: no family of ours has ragged vision attention",
+        "PackedMultiHeadAttention is a fact (kernels on cuda alone, in float32 and float16) and is emitted by no "
+        "component: no family of ours has ragged vision attention",
     ),
     Point(
         "6", "rotation inside the attention or before it", "unit/rules/test_lower_rope.py",
@@ -100,11 +126,8 @@ POINTS = (
         note="both branches are computed and one is chosen; concatenated caches with an offset are not built",
     ),
     Point("15", "no control flow in a captured graph", "unit/test_branch_point_facts.py", note="a check of legality"),
-    Point("16", "operators of quantized weights", "", note="not built"),
-    Point("17", "block sizes", "", note="not built"),
-    Point("18", "zero points", "", note="not built"),
-    Point("19", "layout of quantized experts", "", note="not built"),
-    Point("20", "accuracy level", "", note="not built"),
+    *(Point(number, what, "unit/ep/test_quantized.py", note=f"facts: {forms(say)}; nothing is quantized here")
+      for number, what, say in QUANTIZED),
     Point(
         "21", "norms with a skip input", "unit/rules/test_skip_rms_norm.py, unit/rules/test_skip_layer_norm.py",
         (
@@ -131,8 +154,15 @@ POINTS = (
     Point("26", "options of session and provider", "unit/export/test_export.py", note="facts with their sources"),
     Point("27", "forced choices", "unit/test_plan.py", note="none: plans are derived from facts"),
     Point("28", "what works at all", "unit/test_support.py", note="support(model, execution_provider, dtype)"),
-    Point("later", "query and key normalised inside the attention", "unit/rules/test_gqa.py",
-          note="no fusion is built; such an attention of another graph becomes its body where the kernel has none"),
+    Point(
+        "later", "query and key normalised inside the attention", "unit/rules/test_qk_norm.py",
+        (
+            _of("fuse/qk_norm", "qwen3", "L", layers, "cuda", "webgpu"),
+            _of("lower/separate_qk_norm", "qwen3", "L", layers, "cpu", "dml", "trt-rtx", fused_on="webgpu"),
+        ),
+        "before RoPE only, and where the attention rotates; CPU kernels have none, so the norm is written out for "
+        "parity; to the portable forms it goes as the operator's body",
+    ),
     Point(
         "later", "attention sinks", "unit/test_branch_point_facts.py",
         note="no family has them; of other graphs kept where the kernel does them, else the body",
