@@ -113,7 +113,7 @@ POINTS = (
     ),
     Point(
         "10", "If", "unit/rules/test_if_to_where.py, unit/rules/test_rope_tables.py",
-        (Shown("lower/if_to_where", "phi3", "2 tables", lambda _: 2, ("dml", "webgpu", "trt-rtx"), "", (LONG,)),),
+        (Shown("lower/if_to_where", "phi3", "2 tables", lambda _: 2, ("dml", "webgpu"), "", (LONG,)),),
     ),
     Point("11", "concrete dimensions", "unit/test_optimize.py", note="graph_capture=True, where a provider needs it"),
     Point("12", "int32 inputs", "unit/test_plan.py", note="a fact (index_dtype)"),
@@ -122,8 +122,10 @@ POINTS = (
         (_of("lower/eliminate_shape", "llama", "1", lambda _: 1, "webgpu"),),
     ),
     Point(
-        "14", "If split in two", "unit/rules/test_if_to_where.py",
-        note="both branches are computed and one is chosen; concatenated caches with an offset are not built",
+        "14", "If split in two", "unit/rules/test_split_if.py, unit/export/test_lint.py",
+        (Shown("lower/split_if", "phi3", "1 pair of tables", lambda _: 1, ("trt-rtx",), "", (LONG,)),),
+        "LongRoPE's tables in one, and the row of the second in genai_config; other providers get one of them cut out "
+        "(lower/one_rope_table); of any other If both branches are computed and one is chosen",
     ),
     Point("15", "no control flow in a captured graph", "unit/test_branch_point_facts.py", note="a check of legality"),
     *(Point(number, what, "unit/ep/test_quantized.py", note=f"facts: {forms(say)}; nothing is quantized here")

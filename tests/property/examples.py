@@ -39,6 +39,15 @@ def _dml() -> ExecutionProvider:
     return dataclasses.replace(get_ep("dml"), name="dml-float32", kernels={**get_ep("dml").kernels, GQA: fact})
 
 
+def _trt_rtx() -> ExecutionProvider:
+    """TensorRT-RTX with its attention in float32 as well."""
+    has = " ".join(sorted(get_ep("trt-rtx").kernels[GQA].has))
+    fact = kernel(FLOAT, has=has, source="test", confidence="documented")
+    return dataclasses.replace(
+        get_ep("trt-rtx"), name="trt-rtx-float32", kernels={**get_ep("trt-rtx").kernels, GQA: fact}
+    )
+
+
 def _bare() -> ExecutionProvider:
     """A provider with plain operators alone: whatever can be lowered has to be."""
     nothing = kernel(source="test", confidence="documented")
@@ -47,7 +56,7 @@ def _bare() -> ExecutionProvider:
 
 
 NAMES = ("default", "cpu", "cuda", "dml", "webgpu", "trt-rtx", "onnx-standard")
-PROVIDERS = (*map(get_ep, NAMES), _dml(), _bare())
+PROVIDERS = (*map(get_ep, NAMES), _dml(), _trt_rtx(), _bare())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ import onnx_ir as ir
 from workbench import functions
 from workbench.functions import CAUSAL_MASK, KEY_LENGTHS, LONG_ROPE_TABLE, SLIDING_WINDOW_MASK
 from workbench.rules.graph import new
-from workbench.types import MS_DOMAIN, OpId
+from workbench.types import MS_DOMAIN, ROTARY_OFFSET_KEY, OpId
 
 B, S, P, H, HEADS, KV, D = 1, 3, 2, 32, 2, 1, 16
 T = S + P
@@ -204,6 +204,10 @@ def fused_attention(s: Sketch, x: ir.Value) -> ir.Value:
     packed, rope = s.rng.random() < 0.5, s.rng.random() < 0.7
     positions(s)
     cos, sin = tables(s) if rope else (None, None)
+    offset = s.rng.choice([4, 9]) if rope and s.rng.random() < 0.2 else 0
+    if rope and not offset and s.rng.random() < 0.4:
+        original, others = s.rng.choice([2, 9]), tables(s)
+        cos, sin = (chosen(s, table, other, original) for table, other in zip((cos, sin), others, strict=True))
     lengths = [(INT32, [B]), (INT32, [])]
     seqlens, total = s.op(KEY_LENGTHS.op_type, mask(s), like=lengths, domain=KEY_LENGTHS.domain)
     given = [matmul(s, x, H + 2 * KV * D), None, None] if packed else [
@@ -214,6 +218,8 @@ def fused_attention(s: Sketch, x: ir.Value) -> ir.Value:
         "GroupQueryAttention", *given, *cache(s), seqlens, total, cos, sin, like=[s.x, present, present],
         num_heads=HEADS, kv_num_heads=KV, do_rotary=int(rope),
     )  # fmt: skip
+    if offset:
+        out.producer().metadata_props[ROTARY_OFFSET_KEY] = str(offset)
     s.outputs += caches
     return out
 
@@ -263,9 +269,15 @@ def rotary(s: Sketch, x: ir.Value) -> ir.Value:
 
 def long_rope(s: Sketch, x: ir.Value) -> ir.Value:
     (short, _), (long, sin) = tables(s), tables(s)
-    chosen = s.op(LONG_ROPE_TABLE.op_type, positions(s), short, long, like=(FLOAT, [16, D // 2]),
-                  domain=LONG_ROPE_TABLE.domain, original=s.rng.choice([2, 64]))  # fmt: skip
-    return s.op("RotaryEmbedding", x, chosen, sin, positions(s), num_heads=HEADS)
+    cos = chosen(s, short, long, s.rng.choice([2, 64]))
+    return s.op("RotaryEmbedding", x, cos, sin, positions(s), num_heads=HEADS)
+
+
+def chosen(s: Sketch, short: ir.Value | None, long: ir.Value, original: int) -> ir.Value:
+    return s.op(
+        LONG_ROPE_TABLE.op_type, positions(s), short, long, like=(FLOAT, [16, D // 2]),
+        domain=LONG_ROPE_TABLE.domain, original=original,
+    )  # fmt: skip
 
 
 def length(s: Sketch, x: ir.Value) -> ir.Value:

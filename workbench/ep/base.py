@@ -108,6 +108,8 @@ class ExecutionProvider:
     """Why a part is missing."""
     quantized_cache: QuantizedCache | None = None
     """How keys and values may be quantized; None where nobody has stated it."""
+    rotary_offset_option: str = ""
+    """Provider option that says where the second of two RoPE tables begins; empty where there is none."""
     local_kernels: bool = False
     """Whether the onnxruntime package of the core dependencies carries its kernels."""
 

@@ -30,6 +30,7 @@ from workbench.ep.quantized import QuantizedCache, QuantizedWeights
 
 _LIST = "operator list of TensorRT 10.15's ONNX parser"
 _GENAI = "ORT GenAI 0.18 emits it for NvTensorRtRtx in float16 and bfloat16; features are those that it emits"
+_GQA = f"{_GENAI}; two RoPE tables in one with multi_rotary_cache_concat_offset, an option that its plugin documents"
 _PLUGIN = "its plugin library holds it (onnxruntime-ep-nv-tensorrt-rtx 0.5.0); float32 was not seen"
 _ATTENTION = (
     f"{_LIST}: four axes only, no cache, no softcap; TensorRT-RTX 1.7.1 refused the nodes of a generic decoder "
@@ -49,7 +50,9 @@ TRT_RTX = ExecutionProvider(
     computes=frozenset({F32, F16, BF16}),
     default_dtype=F16,
     kernels={
-        GQA: kernel(F16, BF16, has="do_rotary packed_qkv softcap local_window", source=_GENAI, confidence="documented"),
+        GQA: kernel(
+            F16, BF16, has="do_rotary packed_qkv softcap local_window two_tables", source=_GQA, confidence="documented"
+        ),
         MHA: kernel(source=_NOBODY, confidence="documented"),
         MOE: kernel(source=_EMITTED, confidence="documented"),
         MS_ATTENTION: kernel(source=_NOBODY, confidence="documented"),
@@ -73,5 +76,6 @@ TRT_RTX = ExecutionProvider(
     quantized_cache=QuantizedCache((), "ORT GenAI 0.18 refuses it for NvTensorRtRtx", "documented"),
     ort_provider="NvTensorRTRTXExecutionProvider",
     genai_name="NvTensorRtRtx",
+    rotary_offset_option="multi_rotary_cache_concat_offset",
     provider_options={"enable_cuda_graph": Option("1", _WRITES, growing="0")},
 )  # fmt: skip

@@ -36,7 +36,8 @@ from workbench.ep.quantized import QuantizedCache, QuantizedWeights
 _RAN = "onnxruntime-ep-webgpu 0.4.0: kernel registry and one-node models on SwiftShader and lavapipe"
 _GQA = (
     f"{_RAN}; GroupQueryAttention ignores softcap on both, so it is not in the list; it normalises query and key only "
-    "with do_rotary and apart from each other, and small qwen3 and gemma3 graphs with that ran whole on SwiftShader"
+    "with do_rotary and apart from each other, and small qwen3 and gemma3 graphs with that ran whole on SwiftShader; "
+    "two RoPE tables in one (multiRotaryCacheConcatOffset) came out right for packed queries and wrong for others"
 )
 _NO_PADDING = f"{_RAN}; MultiHeadAttention refuses key_padding_mask"
 _FAR_OFF = f"{_RAN}; com.microsoft.Attention was 3e-4 off in float32 and 2 in float16, so it is not acted on"

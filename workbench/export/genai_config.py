@@ -63,7 +63,7 @@ def client_config(
         "num_attention_heads": config.num_attention_heads,
         "num_key_value_heads": config.num_key_value_heads,
         "num_hidden_layers": config.num_hidden_layers,
-        "session_options": _session_options(ep, shares),
+        "session_options": _session_options(ep, shares, facts.rotary_offset),
         "inputs": _inputs(facts),
         "outputs": {
             "logits": "logits", "present_key_names": _PRESENT[0], "present_value_names": _PRESENT[1],
@@ -117,10 +117,12 @@ def _inputs(facts: GraphFacts) -> dict[str, str]:
     return named | {key: template for key, template in cache.items() if facts.layers(template)}
 
 
-def _session_options(ep: ExecutionProvider, shares: bool) -> dict[str, Any]:
+def _session_options(ep: ExecutionProvider, shares: bool, rotary_offset: int | None) -> dict[str, Any]:
     options: dict[str, Any] = {"log_id": "onnxruntime-genai"}
     options |= {name: option.text(shares_buffer=shares) for name, option in ep.session_options.items()}
     entry = {name: option.text(shares_buffer=shares) for name, option in ep.provider_options.items()}
+    if rotary_offset is not None and ep.rotary_offset_option:
+        entry[ep.rotary_offset_option] = str(rotary_offset)
     options["provider_options"] = [{ep.genai_name: entry}] if ep.genai_name else []
     return options
 
@@ -247,6 +249,11 @@ def client_notes(facts: GraphFacts, ep: ExecutionProvider, dtype: ir.DataType, p
         )
     elif ep.genai_name:
         yield f"The client needs the provider {ep.genai_name}; CPU kernels do not compute in {dtype_word(dtype)}."
+    if facts.rotary_offset is not None:
+        yield (
+            f"The graph holds two RoPE tables in one, and {ep.rotary_offset_option or 'an option'} tells the provider "
+            f"where the second begins: without that provider the graph is wrong beyond {facts.rotary_offset} tokens."
+        )
     if padding == "right":
         yield "Rows of a batch may be padded on the right only, which is how the client pads them (0.18)."
     ops = [op for found in facts.cache_ops(_PAST[0]).values() for op in found]

@@ -23,12 +23,14 @@ from workbench.rules.lower import (
     if_to_where,
     layer_norm,
     ms_to_standard,
+    one_rope_table,
     rms_norm,
     rotary_to_ms,
     separate_qk_norm,
     separate_rope,
     simplify_rms_norm,
     skip_norms,
+    split_if,
     unpack_qkv,
 )
 
@@ -45,6 +47,8 @@ RULES: tuple[Rule, ...] = (
     skip_layer_norm.RULE,
     gelu.RULE,
     bias_gelu.RULE,
+    one_rope_table.RULE,
+    split_if.RULE,
     unpack_qkv.RULE,
     separate_qk_norm.RULE,
     separate_rope.RULE,

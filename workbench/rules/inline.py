@@ -53,9 +53,12 @@ def _body(
     nodes, outputs = list(graph), list(graph.outputs)
     graph.outputs.clear()
     graph.remove(nodes)
+    known = {d for value in inputs for d in value.shape or ()}
     for node in nodes:
         for value in node.outputs:
-            value.name = None  # names of a body repeat with every call
+            value.name = None  # names of a body repeat with every call, and those of sizes that inference made up
+            if value.shape is not None:
+                value.shape = ir.Shape([d if isinstance(d, int) or d in known else None for d in value.shape])
     for value, model in zip(outputs, new(OpId("Identity"), [], like=like).outputs, strict=True):
         value.type, value.shape = model.type, model.shape
     return nodes, outputs

@@ -20,8 +20,8 @@ from workbench.tasks import get_task
 from workbench.types import FLOAT_DTYPES, WB_DOMAIN, GraphOptions, OpId, Role, dtype_word
 
 CUDA_TABLE = json.loads((Path(__file__).parents[2] / "golden/kernels-cuda-1.31.1.json").read_text(encoding="utf-8"))
-"""Float dtypes of onnxruntime-gpu 1.31.1's CUDA kernels that an opset 24 graph gets, for the operators that we emit (and
-for PackedMultiHeadAttention, which we do not)."""
+"""Float dtypes of onnxruntime-gpu 1.31.1's CUDA kernels that an opset 24 graph gets, for the operators that we emit
+(and for PackedMultiHeadAttention, which we do not)."""
 
 FAMILY_CASES = [(family, kind) for family in FAMILIES for kind in KINDS]
 LONG = {

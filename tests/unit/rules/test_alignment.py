@@ -102,6 +102,10 @@ FIRES: dict[str, tuple[Callable[[], ir.Model], tuple[str, ...]]] = {
     "fuse/moe": (lambda: generic("mixtral")[0], ()),
     "lower/gqa_to_standard": (llama, ("fuse/gqa",)),
     "lower/ms_to_standard": (test_mha.bert, ("fuse/mha",)),
+    "lower/split_if": (lambda: llama(test_rope_tables.of(test_rope_tables.LONG)), ("fuse/gqa",)),
+    "lower/one_rope_table": (
+        lambda: llama(test_rope_tables.of(test_rope_tables.LONG)), ("fuse/gqa", "lower/split_if"),
+    ),
     "lower/unpack_qkv": (llama, ("fuse/gqa", "fuse/pack_qkv")),
     "lower/separate_qk_norm": (test_qk_norm.normed, ("fuse/gqa", "fuse/qk_norm")),
     "lower/separate_rope": (llama, ("fuse/gqa",)),

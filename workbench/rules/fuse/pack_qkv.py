@@ -20,7 +20,7 @@ import dataclasses
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.graph import attributes_of, last_dim, made_by, new, required, scope, value_in
+from workbench.rules.graph import last_dim, made_by, new, renewed, required, scope, value_in
 from workbench.types import MS_DOMAIN, SCOPE_KEY, OpId, Role, Stage
 
 GQA, MATMUL, ADD = OpId("GroupQueryAttention", MS_DOMAIN), OpId("MatMul"), OpId("Add")
@@ -51,7 +51,7 @@ def rewrite(site: Site) -> Rewrite:
         raise Refusal("the kernel normalises query and key, and takes them apart only")
     found = projections(node)
     nodes = _packed(found)
-    gqa = new(GQA, [nodes[-1].outputs[0], None, None, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
+    gqa = renewed(node, [nodes[-1].outputs[0], None, None, *node.inputs[3:]])
     for made in nodes:
         made.metadata_props[SCOPE_KEY] = f"{scope(node)}.qkv_proj"
     return Rewrite([*nodes, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))

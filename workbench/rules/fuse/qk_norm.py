@@ -20,7 +20,7 @@ import dataclasses
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.graph import attr, attributes_of, last_dim, made_by, new, rank, required, use_of, value_in
+from workbench.rules.graph import attr, last_dim, made_by, rank, renewed, required, use_of, value_in
 from workbench.types import MS_DOMAIN, OpId, Role, Stage
 
 GQA = OpId("GroupQueryAttention", MS_DOMAIN)
@@ -55,7 +55,7 @@ def rewrite(site: Site) -> Rewrite:
     if not attr(node, "do_rotary", 0):
         raise Refusal("the attention does not rotate, and the kernel normalises only where it rotates")
     inputs = [query.x, key.x, *(value_in(node, i) for i in range(2, Q_WEIGHT)), query.weight, key.weight]
-    gqa = new(GQA, inputs, like=node.outputs, **attributes_of(node), qk_norm_epsilon=query.epsilon)
+    gqa = renewed(node, inputs, qk_norm_epsilon=query.epsilon)
     return Rewrite([gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
 
 

@@ -24,7 +24,7 @@ from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.features import FEATURES
 from workbench.rules.graph import attr, last_dim, opset, outputs_used, required, value_in
 from workbench.rules.inline import stand_in
-from workbench.types import MS_DOMAIN, OpId, Stage
+from workbench.types import MS_DOMAIN, ROTARY_OFFSET_KEY, OpId, Stage
 
 GQA = OpId("GroupQueryAttention", MS_DOMAIN)
 STANDARD = ("MatMul", "Softmax", "Where", "GatherElements", "Expand", "Range", "ReduceMean", "Tanh")
@@ -66,6 +66,8 @@ def rewrite(site: Site) -> Rewrite:
 
 
 def _check(node: ir.Node) -> None:
+    if ROTARY_OFFSET_KEY in node.metadata_props:
+        raise Refusal("its RoPE tables are two in one, and no body is written for that", kind="unmatched")
     if value_in(node, 9) is not None:
         raise Refusal("position_ids are given to the kernel, which reads them differently for a prompt and after it")
     if value_in(node, 12) is not None or value_in(node, 13) is not None:

@@ -18,7 +18,7 @@ import numpy as np
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.graph import attr, attributes_of, last_dim, new, opset, required, value_in
+from workbench.rules.graph import attr, last_dim, new, opset, renewed, required, value_in
 from workbench.rules.lower.unpack_qkv import unpacked
 from workbench.types import MS_DOMAIN, OpId, Stage
 
@@ -49,7 +49,7 @@ def rewrite(site: Site) -> Rewrite:
         nodes += made
         inputs[index] = made[-1].outputs[0]
     inputs[WEIGHTS[0]] = inputs[WEIGHTS[1]] = None
-    gqa = new(GQA, inputs, like=node.outputs, **attributes_of(node, *ATTRIBUTES))
+    gqa = renewed(node, inputs, *ATTRIBUTES)
     return Rewrite([*nodes, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.graph import attr, attributes_of, last_dim, new, required, value_in
+from workbench.rules.graph import attr, last_dim, new, renewed, required, value_in
 from workbench.types import MS_DOMAIN, OpId, Stage
 
 GQA, SPLIT, CONSTANT = OpId("GroupQueryAttention", MS_DOMAIN), OpId("Split"), OpId("Constant")
@@ -25,7 +25,7 @@ GQA, SPLIT, CONSTANT = OpId("GroupQueryAttention", MS_DOMAIN), OpId("Split"), Op
 def rewrite(site: Site) -> Rewrite:
     """Cut the last axis into the query heads, the key heads and the value heads."""
     node, (nodes, apart) = site.node, unpacked(site)
-    gqa = new(GQA, [*apart, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
+    gqa = renewed(node, [*apart, *node.inputs[3:]])
     return Rewrite([*nodes, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
 
 
