@@ -49,10 +49,10 @@ def _of(rule: str, family: str, formula: str, count: Count, *providers: str, fus
     return Shown(rule, family, formula, count, providers or FUSED, fused_on)
 
 
-LONG = ("rope_parameters", {
+LONG = (("original_max_position_embeddings", 16), ("rope_parameters", {
     "rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 16, "long_factor": [2.0] * 16,
     "original_max_position_embeddings": 16,
-})  # fmt: skip
+}))  # fmt: skip
 
 
 def forms(say: Callable[[str, QuantizedWeights], str]) -> str:
@@ -113,7 +113,7 @@ POINTS = (
     ),
     Point(
         "10", "If", "unit/rules/test_if_to_where.py, unit/rules/test_rope_tables.py",
-        (Shown("lower/if_to_where", "phi3", "2 tables", lambda _: 2, ("dml", "webgpu"), "", (LONG,)),),
+        (Shown("lower/if_to_where", "phi3", "2 tables", lambda _: 2, ("dml", "webgpu"), "", LONG),),
     ),
     Point("11", "concrete dimensions", "unit/test_optimize.py", note="graph_capture=True, where a provider needs it"),
     Point("12", "int32 inputs", "unit/test_plan.py", note="a fact (index_dtype)"),
@@ -123,7 +123,7 @@ POINTS = (
     ),
     Point(
         "14", "If split in two", "unit/rules/test_split_if.py, unit/export/test_lint.py",
-        (Shown("lower/split_if", "phi3", "1 pair of tables", lambda _: 1, ("trt-rtx",), "", (LONG,)),),
+        (Shown("lower/split_if", "phi3", "1 pair of tables", lambda _: 1, ("trt-rtx",), "", LONG),),
         "LongRoPE's tables in one, and the row of the second in genai_config; other providers get one of them cut out "
         "(lower/one_rope_table); of any other If both branches are computed and one is chosen",
     ),
