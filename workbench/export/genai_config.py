@@ -15,7 +15,7 @@ from workbench.ep import ExecutionProvider, execution_providers, get_ep
 from workbench.errors import ArgumentError, SaveError, UnsupportedError, some, unknown
 from workbench.export.facts import GraphFacts
 from workbench.export.keys import DEFAULT_NAMES, GENERIC_TYPE, KEYS, SAMPLING, TYPES
-from workbench.types import dtype_word
+from workbench.types import OpId, dtype_word
 
 NAME = "genai_config.json"
 _PAST = (DEFAULT_NAMES["past_key_names"], DEFAULT_NAMES["past_value_names"])
@@ -240,9 +240,22 @@ def generation_words(folder: Path | None) -> Mapping[str, Any]:
     return words
 
 
+def _local(use: OpId, feature: str) -> bool:
+    """Whether the kernels of the plain ONNX Runtime do this, or nothing is said about the operator."""
+    found = [ep.kernels.get(use) for ep in map(get_ep, execution_providers()) if ep.local_kernels]
+    return any(fact is None or feature in fact.has for fact in found)
+
+
 def client_notes(facts: GraphFacts, ep: ExecutionProvider, dtype: ir.DataType, padding: str) -> Iterator[str]:
     """What whoever runs the folder has to know."""
-    if ep.genai_name and dtype in LOCAL:
+    ops = [op for found in facts.cache_ops(_PAST[0]).values() for op in found]
+    lacking = sorted({feature for op in ops for feature in op.features if not _local(op.use, feature)})
+    if ep.genai_name and lacking:
+        yield (
+            f"The client needs the provider {ep.genai_name}: the CPU kernel of its attention has no "
+            f"{' and no '.join(lacking)}. Build for another provider to run it here."
+        )
+    elif ep.genai_name and dtype in LOCAL:
         yield (
             f"The client needs the provider {ep.genai_name}; elsewhere clear it to run the graph on CPU kernels "
             "(Config.clear_providers(), workbench run does so by itself)."
@@ -256,7 +269,6 @@ def client_notes(facts: GraphFacts, ep: ExecutionProvider, dtype: ir.DataType, p
         )
     if padding == "right":
         yield "Rows of a batch may be padded on the right only, which is how the client pads them (0.18)."
-    ops = [op for found in facts.cache_ops(_PAST[0]).values() for op in found]
     windows = {op.window for op in ops if op.window and not op.bounded}
     if windows:
         yield (

@@ -175,6 +175,10 @@ def test_two_rope_tables_and_an_option_that_does_not_fit(tmp_path: Path) -> None
     assert entry[option] == str(ORIGINAL)
     assert lint(tmp_path / "x").codes == ("genai.file",)  # no tokenizer
     assert any(f"without that provider the graph is wrong beyond {ORIGINAL} tokens" in note for note in made.notes)
+    assert made.notes[0] == (
+        "The client needs the provider NvTensorRtRtx: the CPU kernel of its attention has no two_tables. Build for "
+        "another provider to run it here."
+    )
     for wrong, said in (("7", "'7'"), (None, "'nothing'")):
         entry.pop(option, None)
         entry |= {option: wrong} if wrong else {}
