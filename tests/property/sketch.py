@@ -181,6 +181,8 @@ def attention(s: Sketch, x: ir.Value) -> ir.Value:
     query, key, value = matmul(s, x), matmul(s, x, KV * D), matmul(s, x, KV * D)
     if s.rng.random() < 0.4:
         query, key = head_norms(s, query, key)
+    if rope and s.rng.random() < 0.4:
+        cos, sin = both_chosen(s, cos, sin)
     if s.rng.random() < 0.2:
         value = s.op("Add", value, s.weight(KV * D), like=value)
     if rope:
@@ -199,15 +201,19 @@ def attention(s: Sketch, x: ir.Value) -> ir.Value:
     return out
 
 
-def fused_attention(s: Sketch, x: ir.Value) -> ir.Value:
+def long_attention(s: Sketch, x: ir.Value) -> ir.Value:
+    """A fused attention over LongRoPE's tables."""
+    return fused_attention(s, x, long=True)
+
+
+def fused_attention(s: Sketch, x: ir.Value, long: bool = False) -> ir.Value:
     """An attention that another tool has fused already, packed or not, with RoPE inside or not."""
-    packed, rope = s.rng.random() < 0.5, s.rng.random() < 0.7
+    packed, rope = s.rng.random() < 0.5, long or s.rng.random() < 0.7
     positions(s)
     cos, sin = tables(s) if rope else (None, None)
-    offset = s.rng.choice([4, 9]) if rope and s.rng.random() < 0.2 else 0
-    if rope and not offset and s.rng.random() < 0.4:
-        original, others = s.rng.choice([2, 9]), tables(s)
-        cos, sin = (chosen(s, table, other, original) for table, other in zip((cos, sin), others, strict=True))
+    offset = s.rng.choice([4, 9]) if rope and not long and s.rng.random() < 0.2 else 0
+    if long:
+        cos, sin = both_chosen(s, cos, sin)
     lengths = [(INT32, [B]), (INT32, [])]
     seqlens, total = s.op(KEY_LENGTHS.op_type, mask(s), like=lengths, domain=KEY_LENGTHS.domain)
     given = [matmul(s, x, H + 2 * KV * D), None, None] if packed else [
@@ -273,6 +279,12 @@ def long_rope(s: Sketch, x: ir.Value) -> ir.Value:
     return s.op("RotaryEmbedding", x, cos, sin, positions(s), num_heads=HEADS)
 
 
+def both_chosen(s: Sketch, cos: ir.Value | None, sin: ir.Value | None) -> tuple[ir.Value, ir.Value]:
+    """LongRoPE: cosines and sines, each of a short and a long table."""
+    original, (long_cos, long_sin) = s.rng.choice([2, 9]), tables(s)
+    return chosen(s, cos, long_cos, original), chosen(s, sin, long_sin, original)
+
+
 def chosen(s: Sketch, short: ir.Value | None, long: ir.Value, original: int) -> ir.Value:
     return s.op(
         LONG_ROPE_TABLE.op_type, positions(s), short, long, like=(FLOAT, [16, D // 2]),
@@ -291,8 +303,8 @@ def plain(s: Sketch, x: ir.Value) -> ir.Value:
 
 
 MOTIFS: tuple[Motif, ...] = (
-    skip_norm, fused_norm, gelu, bias_gelu, attention, fused_attention, normed_attention, rotary, long_rope, length,
-    norm, plain,
+    skip_norm, fused_norm, gelu, bias_gelu, attention, fused_attention, normed_attention, normed_attention,
+    long_attention, rotary, long_rope, length, norm, plain, plain,
 )  # fmt: skip
 
 
