@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from workbench.ep import QuantizedWeights, get_ep
+
 GPU = ("cuda", "dml", "webgpu", "trt-rtx")
 FUSED = ("cpu", *GPU)
 PORTABLE = ("default", "onnx-standard")
@@ -54,6 +56,29 @@ LONG: tuple[tuple[str, Any], ...] = (
     }),
 )  # fmt: skip
 """Rows of 7 and 13 tokens are on both sides of what the short table is for."""
+
+
+def forms(say: Callable[[str, QuantizedWeights], str]) -> str:
+    """What a fact about quantized weights says for each provider; providers that say the same share a part."""
+    found: dict[str, list[str]] = {}
+    for name in FUSED:
+        for part, fact in get_ep(name).quantized.items():
+            if text := say(part, fact):
+                found.setdefault(text, []).append(name)
+    return "; ".join(f"{text} on {', '.join(dict.fromkeys(names))}" for text, names in found.items())
+
+
+def _sizes(part: str, fact: QuantizedWeights) -> str:
+    return f"{part} {fact.block_size} of {', '.join(map(str, fact.block_sizes))}"
+
+
+QUANTIZED: tuple[tuple[str, str, Callable[[str, QuantizedWeights], str]], ...] = (
+    ("16", "operators of quantized weights", lambda part, fact: f"{part} {fact.form}"),
+    ("17", "block sizes", _sizes),
+    ("18", "zero points", lambda part, fact: f"{part} {'any' if fact.zero_points else 'symmetric only'}"),
+    ("19", "layout of quantized experts", lambda part, fact: fact.layout if part == "experts" else ""),
+    ("20", "accuracy level", lambda part, fact: str(fact.accuracy_level) if fact.form == "MatMulNBits" else ""),
+)
 FOREIGN = "graphs from elsewhere; here one that was fused for cpu"
 POINTS = (
     Point(
@@ -61,8 +86,8 @@ POINTS = (
         note="a fact (default_dtype) and dtype=",
     ),
     Point(
-        "2", "dtype of the cache", "unit/test_branch_point_facts.py",
-        note="that of the model; a quantized cache is not built",
+        "2", "dtype of the cache", "unit/test_branch_point_facts.py, unit/ep/test_quantized.py",
+        note="that of the model; a quantized cache is a fact (int8 on cpu, int8 and fp8 on cuda) and is not built",
     ),
     Point(
         "3", "float32 inside attention", "unit/rules/test_gqa.py::test_a_near_miss_is_left_alone_with_the_reason",
@@ -75,7 +100,8 @@ POINTS = (
     Point(
         "5", "packed attention", "unit/rules/test_mha.py",
         (_of("fuse/packed_attention", "bert", "L", layers, "cpu", "cuda", "dml"),),
-        "PackedMultiHeadAttention is not built: no family of ours has ragged vision attention",
+        "PackedMultiHeadAttention is a fact (kernels on cuda alone, in float32 and float16) and is emitted by no "
+        "component: no family of ours has ragged vision attention",
     ),
     Point(
         "6", "rotation inside the attention or before it", "unit/rules/test_lower_rope.py",
@@ -99,7 +125,7 @@ POINTS = (
     ),
     Point(
         "10", "If", "unit/rules/test_if_to_where.py, unit/rules/test_rope_tables.py",
-        (Shown("lower/if_to_where", "phi3", "2 tables", lambda _: 2, ("dml", "webgpu", "trt-rtx"), "", LONG),),
+        (Shown("lower/if_to_where", "phi3", "2 tables", lambda _: 2, ("dml", "webgpu"), "", LONG),),
     ),
     Point(
         "11", "concrete dimensions", "unit/test_optimize.py::test_graph_capture_fixes_the_dimensions_where_it_exists",
@@ -114,19 +140,18 @@ POINTS = (
         (_of("lower/eliminate_shape", "llama", "1", lambda _: 1, "webgpu"),),
     ),
     Point(
-        "14", "If split in two", "unit/rules/test_if_to_where.py",
-        note="both branches are computed and one is chosen; concatenated caches with an offset are not built",
+        "14", "If split in two", "unit/rules/test_split_if.py, unit/export/test_lint.py",
+        (Shown("lower/split_if", "phi3", "1 pair of tables", lambda _: 1, ("trt-rtx",), "", LONG),),
+        "LongRoPE's tables in one, and the row of the second in genai_config; other providers get one of them cut out "
+        "(lower/one_rope_table); of any other If both branches are computed and one is chosen",
     ),
     Point(
         "15", "no control flow in a captured graph",
         "unit/test_branch_point_facts.py::test_no_control_flow_in_a_captured_graph",
         note="a check of legality",
     ),
-    Point("16", "operators of quantized weights", "", note="not built"),
-    Point("17", "block sizes", "", note="not built"),
-    Point("18", "zero points", "", note="not built"),
-    Point("19", "layout of quantized experts", "", note="not built"),
-    Point("20", "accuracy level", "", note="not built"),
+    *(Point(number, what, "unit/ep/test_quantized.py", note=f"facts: {forms(say)}; nothing is quantized here")
+      for number, what, say in QUANTIZED),
     Point(
         "21", "norms with a skip input",
         "unit/rules/test_skip_rms_norm.py, unit/rules/test_skip_layer_norm.py, unit/rules/test_lower_norms.py",
@@ -169,8 +194,15 @@ POINTS = (
         "28", "what works at all", "unit/test_support.py::test_every_family_has_a_verdict_that_building_agrees_with",
         note="support(model, execution_provider, dtype)",
     ),
-    Point("later", "query and key normalised inside the attention", "unit/rules/test_gqa.py",
-          note="no fusion is built; such an attention of another graph becomes its body where the kernel has none"),
+    Point(
+        "later", "query and key normalised inside the attention", "unit/rules/test_qk_norm.py",
+        (
+            _of("fuse/qk_norm", "qwen3", "L", layers, "cuda", "webgpu"),
+            _of("lower/separate_qk_norm", "qwen3", "L", layers, "cpu", "dml", "trt-rtx", fused_on="webgpu"),
+        ),
+        "before RoPE only, and where the attention rotates; CPU kernels have none, so the norm is written out for "
+        "parity; to the portable forms it goes as the operator's body",
+    ),
     Point(
         "later", "attention sinks", "unit/test_branch_point_facts.py",
         note="no family has them; of other graphs kept where the kernel does them, else the body",

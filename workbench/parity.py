@@ -24,6 +24,7 @@ from workbench.runtime.limits import check_feeds, check_positions
 from workbench.runtime.ort_cpu import EXECUTOR, OrtCpuSession, SessionSettings
 from workbench.runtime.own_floor import variants
 from workbench.runtime.scenario import DECODE_STEPS, Run, last_only, record, replay
+from workbench.runtime.stand_ins import stand_ins
 from workbench.runtime.tokens import TokenRunner, right_padded
 from workbench.types import Padding, Tolerance, dtype_word
 
@@ -140,7 +141,8 @@ def _judge(
 ) -> tuple[list[ParityRow], LogitSample | None]:
     dtype = dtype_word(package.dtype or ir.DataType.FLOAT)
     ep = get_ep(package.execution_provider)
-    subject = Subject(ep.name, dtype, EXECUTOR, "ep-kernels" if ep.local_kernels else "graph-on-cpu")
+    executor = f"{EXECUTOR}, bodies for {', '.join(bodies)}" if (bodies := stand_ins(package.model)) else EXECUTOR
+    subject = Subject(ep.name, dtype, executor, "ep-kernels" if ep.local_kernels else "graph-on-cpu")
     try:
         if dtype not in floors:
             floors[dtype] = _on(_generic(package), settings, lambda s: steps.replay(s, reference, "any"))

@@ -32,7 +32,8 @@ class Support:
     """What can be said before anything is built with weights.
 
     ``reasons`` are sentences: of a refusal, or notes on what the graph does without. ``plan`` names the rules that
-    would be applied, with their counts. ``evidence`` is the least sure kind of fact that the graph relies on (empty for
+    would be applied, with their counts. ``quantized`` says in which form weights and cache may be quantized for the
+    provider (nothing here quantizes). ``evidence`` is the least sure kind of fact that the graph relies on (empty for
     portable forms and refusals).
     """
 
@@ -43,6 +44,7 @@ class Support:
     reasons: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
     evidence: str = ""
+    quantized: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.verdict != "refused"
@@ -72,7 +74,8 @@ class Support:
 
         reasons = "".join(f"<li>{html.escape(reason)}</li>" for reason in self.reasons)
         plan = f"<p>Plan: {html.escape(', '.join(self.plan))}</p>" if self.plan else ""
-        return f"<div><p><b>{html.escape(repr(self))}</b></p><ul>{reasons}</ul>{plan}</div>"
+        forms = f"<p>Quantized: {html.escape('; '.join(self.quantized))}</p>" if self.quantized else ""
+        return f"<div><p><b>{html.escape(repr(self))}</b></p><ul>{reasons}</ul>{plan}{forms}</div>"
 
 
 def support(
@@ -104,11 +107,19 @@ def support(
         notes,
         tuple(part for report in package.reports.values() for part in _plan(report)),
         _evidence(package, ep),
+        _quantized(ep),
     )
 
 
 def _name(model: ModelLike, model_type: str) -> str:
     return model if isinstance(model, str) and len(model) < 80 else model_type
+
+
+def _quantized(ep: ExecutionProvider) -> tuple[str, ...]:
+    """The forms that the provider takes, one sentence each."""
+    weights = [f"{part}: {fact} ({fact.confidence})" for part, fact in ep.quantized.items()]
+    cache = ep.quantized_cache
+    return (*weights, *([f"{cache} ({cache.confidence})"] if cache is not None else []))
 
 
 def _plan(report: OptimizationReport) -> list[str]:

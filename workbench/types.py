@@ -25,6 +25,10 @@ RULES_KEY = "ep_workbench.rules"
 REPLACES_KEY = "ep_workbench.replaces"
 """Node metadata: space-separated names of the generic graph's nodes that this rewrite removed."""
 
+ROTARY_OFFSET_KEY = "ep_workbench.rotary_offset"
+"""Metadata of an attention whose RoPE tables are two, one behind the other: the row at which the second begins, and the
+number of tokens beyond which it is used."""
+
 MissKind = Literal["fact", "precondition", "unmatched"]
 """Why a candidate was not rewritten: the kernel cannot carry it, the graph computes something else, or its form was
 not recognised."""

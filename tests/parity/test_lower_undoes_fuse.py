@@ -16,9 +16,9 @@ from workbench.rules import RULES
 from workbench.types import MS_DOMAIN, WB_DOMAIN, Stage
 
 BOUND = 2e-5
-FAMILIES = ("llama", "gemma2", "mistral", "phi", "gpt_neox", "qwen2", "bert", "gpt2", "mixtral")
+FAMILIES = ("llama", "gemma2", "mistral", "phi", "gpt_neox", "qwen2", "qwen3", "bert", "gpt2", "mixtral")
 PATHS = [("cpu", "onnx-standard"), ("cpu", "default"), ("cpu", "cuda"), ("cpu", "dml"), ("cpu", "trt-rtx")]
-PATHS += [("dml", "onnx-standard"), ("webgpu", "default")]
+PATHS += [("dml", "onnx-standard"), ("webgpu", "default"), ("webgpu", "cpu"), ("webgpu", "trt-rtx")]
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from tests.property.sketch import Motif, Sketch
 AIMS: dict[str, tuple[Motif, ...]] = {
     "fuse/gqa": (motifs.attention,),
     "fuse/pack_qkv": (motifs.attention,),
+    "fuse/qk_norm": (motifs.normed_attention,),
     "fuse/mha": (blocks.encoder_attention,),
     "fuse/packed_attention": (blocks.biased_attention,),
     "fuse/moe": (blocks.experts,),
@@ -22,6 +23,9 @@ AIMS: dict[str, tuple[Motif, ...]] = {
     "fuse/skip_layer_norm": (motifs.skip_layer_norm,),
     "fuse/gelu": (motifs.gelu,),
     "fuse/bias_gelu": (motifs.bias_gelu,),
+    "lower/separate_qk_norm": (motifs.normed_attention,),
+    "lower/split_if": (motifs.long_attention,),
+    "lower/one_rope_table": (motifs.turned_attention,),
     "lower/unpack_qkv": (motifs.fused_attention,),
     "lower/separate_rope": (motifs.fused_attention,),
     "lower/gqa_to_standard": (motifs.fused_attention,),

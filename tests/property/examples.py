@@ -25,6 +25,7 @@ from workbench.ep.base import GQA, IF, SHAPE, kernel
 from workbench.optimize import run_plan
 from workbench.rules import RULES
 from workbench.rules.plan import plan
+from workbench.runtime.stand_ins import for_cpu_kernels
 from workbench.types import Role
 
 LIMIT = 1e-4
@@ -40,6 +41,15 @@ def _dml() -> ExecutionProvider:
     return dataclasses.replace(get_ep("dml"), name="dml-float32", kernels={**get_ep("dml").kernels, GQA: fact})
 
 
+def _trt_rtx() -> ExecutionProvider:
+    """TensorRT-RTX with its attention in float32 as well."""
+    has = " ".join(sorted(get_ep("trt-rtx").kernels[GQA].has))
+    fact = kernel(FLOAT, has=has, source="test", confidence="documented")
+    return dataclasses.replace(
+        get_ep("trt-rtx"), name="trt-rtx-float32", kernels={**get_ep("trt-rtx").kernels, GQA: fact}
+    )
+
+
 def _bare() -> ExecutionProvider:
     """A provider with plain operators alone: whatever can be lowered has to be."""
     nothing = kernel(source="test", confidence="documented")
@@ -48,7 +58,7 @@ def _bare() -> ExecutionProvider:
 
 
 NAMES = ("default", "cpu", "cuda", "dml", "webgpu", "trt-rtx", "onnx-standard")
-PROVIDERS = (*map(get_ep, NAMES), _dml(), _bare())
+PROVIDERS = (*map(get_ep, NAMES), _dml(), _trt_rtx(), _bare())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +75,10 @@ class Outcome:
 
 
 def run(model: ir.Model, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """On CPU kernels; what they lack is written out."""
     import onnxruntime
 
+    model = for_cpu_kernels(model)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = 1, 1, 4

@@ -15,7 +15,7 @@ import onnx_ir as ir
 from workbench import functions
 from workbench.functions import CAUSAL_MASK, KEY_LENGTHS, LONG_ROPE_TABLE, PADDING_MASK, SLIDING_WINDOW_MASK
 from workbench.rules.graph import new
-from workbench.types import MS_DOMAIN, OpId
+from workbench.types import MS_DOMAIN, ROTARY_OFFSET_KEY, OpId
 
 B, S, P, H, HEADS, KV, D = 1, 3, 2, 32, 2, 1, 16
 T = S + P
@@ -193,8 +193,8 @@ def cache(s: Sketch) -> tuple[ir.Value, ir.Value]:
     return made[0], made[1]
 
 
-def attention(s: Sketch, x: ir.Value) -> ir.Value:
-    """A decoder's attention as components write it."""
+def attention(s: Sketch, x: ir.Value, normed: bool = False) -> ir.Value:
+    """A decoder's attention as components write it; with ``normed`` query and key are normalised before RoPE."""
     rope, (cos, sin) = s.rng.random() < 0.8, tables(s)
     query, key, value = projections(s, x, (H, KV * D, KV * D))
     bias = s.rng.choice(["none", "none", "none", "value", "all"])
@@ -202,6 +202,10 @@ def attention(s: Sketch, x: ir.Value) -> ir.Value:
         value = biased(s, value, KV * D)
     if bias == "all":
         query, key = biased(s, query), biased(s, key, KV * D)
+    if rope and s.rng.random() < 0.2:
+        cos, sin = both_chosen(s, cos, sin)
+    if normed:
+        query, key = head_norms(s, query, key)
     if rope:
         query = s.op("RotaryEmbedding", query, cos, sin, positions(s), like=query, num_heads=HEADS)
         key = s.op("RotaryEmbedding", key, cos, sin, positions(s), like=key, num_heads=KV)
@@ -218,11 +222,24 @@ def attention(s: Sketch, x: ir.Value) -> ir.Value:
     return out
 
 
-def fused_attention(s: Sketch, x: ir.Value) -> ir.Value:
+def long_attention(s: Sketch, x: ir.Value) -> ir.Value:
+    """A fused attention over LongRoPE's tables."""
+    return fused_attention(s, x, long=True)
+
+
+def turned_attention(s: Sketch, x: ir.Value) -> ir.Value:
+    """A fused attention whose two tables are one, with the row where the second begins."""
+    return fused_attention(s, x, turned=True)
+
+
+def fused_attention(s: Sketch, x: ir.Value, long: bool = False, turned: bool = False) -> ir.Value:
     """An attention that another tool has fused already, packed or not, with RoPE inside or not."""
-    packed, rope = s.rng.random() < 0.5, s.rng.random() < 0.7
+    packed, rope = s.rng.random() < 0.5, long or turned or s.rng.random() < 0.7
     positions(s)
     cos, sin = tables(s) if rope else (None, None)
+    offset = s.rng.choice([4, 9]) if turned else 0
+    if long:
+        cos, sin = both_chosen(s, cos, sin)
     lengths = [(INT32, [B]), (INT32, [])]
     seqlens, total = s.op(KEY_LENGTHS.op_type, mask(s), like=lengths, domain=KEY_LENGTHS.domain)
     given = [matmul(s, x, H + 2 * KV * D), None, None] if packed else projections(s, x, (H, KV * D, KV * D))
@@ -230,6 +247,48 @@ def fused_attention(s: Sketch, x: ir.Value) -> ir.Value:
     out, *caches = s.ms(
         "GroupQueryAttention", *given, *cache(s), seqlens, total, cos, sin, like=[s.x, present, present],
         num_heads=HEADS, kv_num_heads=KV, do_rotary=int(rope),
+    )  # fmt: skip
+    if offset:
+        out.producer().metadata_props[ROTARY_OFFSET_KEY] = str(offset)
+    s.outputs += caches
+    return out
+
+
+def head_norms(s: Sketch, query: ir.Value, key: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Query and key normalised, mostly in the same spelling; now and then only the query."""
+    kinds = ["RMSNormalization", "RMSNormalization", "RMSNormalization", "SimplifiedLayerNormalization"]
+    kind, epsilon = s.rng.choice([*kinds, "LayerNormalization"]), s.rng.choice([1e-5, 1e-3])
+    query = head_norm(s, query, HEADS, kind, epsilon)
+    if s.rng.random() < 0.1:
+        kind, epsilon = s.rng.choice(kinds), 1e-5
+    return query, key if s.rng.random() < 0.05 else head_norm(s, key, KV, kind, epsilon)
+
+
+def head_norm(s: Sketch, x: ir.Value, heads: int, kind: str, epsilon: float) -> ir.Value:
+    """Each head normalised by itself, with a weight for all."""
+    by_head, whole = (s.weight(array=np.array(sizes, np.int64)) for sizes in ([0, 0, heads, D], [0, 0, heads * D]))
+    split = s.op("Reshape", x, by_head, like=(FLOAT, [B, S, heads, D]))
+    made = s.op(kind, split, s.weight(D), like=split, axis=-1, epsilon=epsilon)
+    return s.op("Reshape", made, whole, like=x)
+
+
+def normed_attention(s: Sketch, x: ir.Value) -> ir.Value:
+    """An attention whose query and key are normalised: as components write it, or fused, before it or inside."""
+    if s.rng.random() < 0.3:
+        return attention(s, x, normed=True)
+    positions(s)
+    query, key, value = projections(s, x, (H, KV * D, KV * D))
+    inside: list[ir.Value | None] = []
+    if s.rng.random() < 0.3:
+        inside = [*[None] * 5, s.weight(D), s.weight(D)]
+    else:
+        query, key = head_norms(s, query, key)
+    lengths = [(INT32, [B]), (INT32, [])]
+    seqlens, total = s.op(KEY_LENGTHS.op_type, mask(s), like=lengths, domain=KEY_LENGTHS.domain)
+    present = (FLOAT, [B, KV, T, D])
+    out, *caches = s.ms(
+        "GroupQueryAttention", query, key, value, *cache(s), seqlens, total, *tables(s), *inside,
+        like=[s.x, present, present], num_heads=HEADS, kv_num_heads=KV, do_rotary=1,
     )  # fmt: skip
     s.outputs += caches
     return out
@@ -242,9 +301,21 @@ def rotary(s: Sketch, x: ir.Value) -> ir.Value:
 
 def long_rope(s: Sketch, x: ir.Value) -> ir.Value:
     (short, _), (long, sin) = tables(s), tables(s)
-    chosen = s.op(LONG_ROPE_TABLE.op_type, positions(s), short, long, like=(FLOAT, [16, D // 2]),
-                  domain=LONG_ROPE_TABLE.domain, original=s.rng.choice([2, 64]))  # fmt: skip
-    return s.op("RotaryEmbedding", x, chosen, sin, positions(s), num_heads=HEADS)
+    cos = chosen(s, short, long, s.rng.choice([2, 64]))
+    return s.op("RotaryEmbedding", x, cos, sin, positions(s), num_heads=HEADS)
+
+
+def both_chosen(s: Sketch, cos: ir.Value | None, sin: ir.Value | None) -> tuple[ir.Value, ir.Value]:
+    """LongRoPE: cosines and sines, each of a short and a long table."""
+    original, (long_cos, long_sin) = s.rng.choice([2, 9]), tables(s)
+    return chosen(s, cos, long_cos, original), chosen(s, sin, long_sin, original)
+
+
+def chosen(s: Sketch, short: ir.Value | None, long: ir.Value, original: int) -> ir.Value:
+    return s.op(
+        LONG_ROPE_TABLE.op_type, positions(s), short, long, like=(FLOAT, [16, D // 2]),
+        domain=LONG_ROPE_TABLE.domain, original=original,
+    )  # fmt: skip
 
 
 def length(s: Sketch, x: ir.Value) -> ir.Value:

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from tests.unit.functions.test_contrib_bodies import PROMPT, given_of, gqa_inputs, one_node, real
+from tests.unit.functions.test_contrib_bodies import PROMPT, STEPS, given_of, gqa_inputs, one_node, real
 from tests.unit.rules.graphs import config, llama, parsed, run
 from tests.unit.rules.test_rope_tables import LONG
 from tests.unit.rules.test_rope_tables import of as with_rope
@@ -70,6 +70,25 @@ def test_a_captured_graph_says_what_it_is_for() -> None:
     assert [(d.code, d.severity) for d in package.diagnostics] == [("legality.decode-only", "info")]
     assert [list(v.shape or ()) for v in package.model.graph.inputs if v.name == "input_ids"] == [[1, 1]]
     assert not {"If", "Loop", "Scan"} & {n.op_type for n in ir.traversal.RecursiveGraphIterator(package.model.graph)}
+
+
+# --- caps of scores -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("name", execution_providers())
+def test_a_cap_that_a_kernel_ignores_is_carried_by_the_body(name: str, step: str) -> None:
+    """webgpu: the kernel ignores softcap, and no Shape may remain, so the body counts lengths."""
+    inputs = gqa_inputs(np.float32, **STEPS[step], rotary=True, packed=True)
+    words = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1, "softcap": 0.8}
+    model = one_node("GroupQueryAttention", inputs, 3, **words)
+    made = optimize(model, execution_provider=name, dtype="float32")
+    assert [f.code for f in made.report.diagnostics if f.code.startswith("legality.") and f.severity == "error"] == []
+    kept = any(n.op_type == "GroupQueryAttention" and n.domain == "com.microsoft" for n in made.model.graph)
+    assert kept == (name == "cpu")
+    if name == "webgpu":
+        assert not {"Shape", "CastLike"} & {n.op_type for n in made.model.graph}
+    before, after = (run(graph, given_of(inputs)) for graph in (model, made.model))
+    pairs = zip(real(before, STEPS[step]), real(after, STEPS[step]), strict=True)
+    assert max(float(np.abs(a - b).max()) for a, b in pairs) <= 1e-5
 
 
 # --- attention sinks ------------------------------------------------------------------------------------

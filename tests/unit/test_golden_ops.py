@@ -121,16 +121,21 @@ def _norms(config: ModelConfig, ep: ExecutionProvider, dtype: ir.DataType) -> di
     rms = config.norm_type == "rms_norm"
     fused_op = SKIP_RMS_NORM if rms else SKIP_LAYER_NORM
     fused = sums if ep.runs(fused_op, dtype) else 0
-    plain = per_layer * layers + 1 + config.embedding_norm - fused + _qk_norms(config, rms)
+    plain = per_layer * layers + 1 + config.embedding_norm - fused + _qk_norms(config, ep, dtype, rms)
     name = "RMSNormalization" if rms else "LayerNormalization"
     kept = plain if ep.runs(RMS_NORM if rms else LAYER_NORM, dtype) else 0
     simplified = plain if rms and not kept and ep.runs(OpId("SimplifiedLayerNormalization"), dtype) else 0
     return {str(fused_op): fused, name: kept, "SimplifiedLayerNormalization": simplified, **_gelus(config, ep, dtype)}
 
 
-def _qk_norms(config: ModelConfig, rms: bool) -> int:
-    same = (config.qk_norm_type == "rms_norm") == rms
-    return 2 * config.num_hidden_layers if config.qk_norm and same else 0
+def _qk_norms(config: ModelConfig, ep: ExecutionProvider, dtype: ir.DataType, rms: bool) -> int:
+    """Norms of query and key that stay outside the attention: the kernel takes one of each head where it rotates."""
+    if not config.qk_norm or (config.qk_norm_type == "rms_norm") != rms:
+        return 0
+    takes = config.qk_norm == "head" and rms and not config.qk_norm_per_head_weight
+    takes = takes and ep.runs(GQA, dtype) and _has(ep, GQA, dtype, "qk_norm")
+    layers = range(config.num_hidden_layers)
+    return 2 * sum(not (takes and _rotates_inside(config, ep, dtype, layer)) for layer in layers)
 
 
 def _gelus(config: ModelConfig, ep: ExecutionProvider, dtype: ir.DataType) -> dict[str, int]:

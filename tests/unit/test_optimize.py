@@ -135,7 +135,7 @@ def test_the_role_is_passed_on() -> None:
         "encoder",
         [
             "fuse/mha", "fuse/packed_attention", "fuse/moe", "fuse/skip_rms_norm", "fuse/skip_layer_norm", "fuse/gelu",
-            "fuse/bias_gelu", "lower/gqa_to_standard",
+            "fuse/bias_gelu", "lower/one_rope_table", "lower/separate_qk_norm",
         ],
     )  # fmt: skip
 

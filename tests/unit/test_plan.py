@@ -21,46 +21,52 @@ from workbench.types import FLOAT_DTYPES, WB_DOMAIN, GraphOptions, OpId, Role, S
 
 F32, F16, BF16 = "float32", "float16", "bfloat16"
 # What other graphs hold and a provider lacks is written out as what it computes.
-GQA_BODY, MS_BODY = "lower/gqa_to_standard", "lower/ms_to_standard"
+GQA_BODY, MS_BODY, QK_NORM = "lower/gqa_to_standard", "lower/ms_to_standard", "lower/separate_qk_norm"
+TABLE = "lower/one_rope_table"  # what TensorRT-RTX's kernel does with two tables in one, no other is told to
 NORMS = ["fuse/skip_rms_norm", "fuse/skip_layer_norm"]
 GELUS = ["fuse/gelu", "fuse/bias_gelu"]
 CPU = ["fuse/gqa", "fuse/pack_qkv", *NORMS, *GELUS]
 CPU_F32 = ["fuse/gqa", "fuse/pack_qkv", "fuse/moe", *NORMS, *GELUS]
 # Softcap is no fact about CUDA's Attention, and float32 none about its GroupQueryAttention.
-CUDA = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", "fuse/moe", *NORMS, *GELUS, GQA_BODY, "lower/attention"]
+CUDA = [
+    "fuse/gqa (without attention_bias)", "fuse/qk_norm", "fuse/pack_qkv", "fuse/moe", *NORMS, *GELUS, TABLE, QK_NORM,
+    GQA_BODY, "lower/attention",
+]  # fmt: skip
 # DirectML has no Gelu of the standard, so none is made of arithmetic; BiasGelu and its own Gelus it has.
 DML_FUSE = [*NORMS, "fuse/bias_gelu"]
 DML_LOWER = [
     "lower/attention", "lower/rotary_to_ms", "lower/simplify_rms_norm", "lower/gelu_to_ms", "lower/if_to_where",
 ]  # fmt: skip
+# Its kernel ignores softcap, and no Shape may remain: lengths are counted in the body.
 WEBGPU = [
-    "fuse/gqa (without softcap)", "fuse/pack_qkv", *NORMS, *GELUS,
-    MS_BODY, "lower/attention", "lower/if_to_where", "lower/eliminate_shape",
+    "fuse/gqa (without softcap)", "fuse/qk_norm", "fuse/pack_qkv", *NORMS, *GELUS,
+    TABLE, QK_NORM, f"{GQA_BODY} (without shape)", MS_BODY, "lower/attention", "lower/if_to_where",
+    "lower/eliminate_shape",
 ]  # fmt: skip
 TRT_LOWER = [GQA_BODY, MS_BODY, "lower/attention", "lower/skip_norms", "lower/rms_norm", "lower/if_to_where"]
-TRT = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", "fuse/gelu", *TRT_LOWER]
+TRT = ["fuse/gqa (without attention_bias)", "fuse/pack_qkv", "fuse/gelu", "lower/split_if", QK_NORM, *TRT_LOWER]
 # On graphs from elsewhere: arithmetic to Gelu, operators of other domains to those of the standard.
-STANDARD = ["fuse/gelu", GQA_BODY, MS_BODY, "lower/skip_norms", "lower/rms_norm"]
+STANDARD = ["fuse/gelu", TABLE, GQA_BODY, MS_BODY, "lower/skip_norms", "lower/rms_norm"]
 REFUSED: list[str] = ["refused"]
 
 DECODER: dict[tuple[str, str], list[str]] = {
-    ("cpu", F32): [*CPU_F32, GQA_BODY],
-    ("cpu", F16): [*CPU, GQA_BODY, MS_BODY],  # MultiHeadAttention of other graphs has a kernel in float32 only
+    ("cpu", F32): [*CPU_F32, TABLE, QK_NORM],
+    ("cpu", F16): [*CPU, TABLE, QK_NORM, MS_BODY],  # MultiHeadAttention of other graphs has a kernel in float32 only
     ("cpu", BF16): REFUSED,
     # In float32 the kernel table and ORT GenAI's practice disagree about GroupQueryAttention: it is not acted on.
-    ("cuda", F32): ["fuse/moe", *NORMS, *GELUS, GQA_BODY, "lower/attention"],
+    ("cuda", F32): ["fuse/moe", *NORMS, *GELUS, TABLE, GQA_BODY, "lower/attention"],
     ("cuda", F16): CUDA,
     ("cuda", BF16): CUDA,
-    ("dml", F32): [*DML_FUSE, GQA_BODY, MS_BODY, *DML_LOWER],
+    ("dml", F32): [*DML_FUSE, TABLE, GQA_BODY, MS_BODY, *DML_LOWER],
     ("dml", F16): [
         "fuse/gqa (without attention_bias, do_rotary)", *DML_FUSE,
-        "lower/unpack_qkv", "lower/separate_rope", GQA_BODY, MS_BODY, *DML_LOWER,
+        TABLE, "lower/unpack_qkv", QK_NORM, "lower/separate_rope", GQA_BODY, MS_BODY, *DML_LOWER,
     ],
     ("dml", BF16): REFUSED,
     ("webgpu", F32): WEBGPU,
     ("webgpu", F16): WEBGPU,
     ("webgpu", BF16): REFUSED,
-    ("trt-rtx", F32): ["fuse/gelu", *TRT_LOWER],
+    ("trt-rtx", F32): ["fuse/gelu", TABLE, *TRT_LOWER],
     ("trt-rtx", F16): TRT,
     ("trt-rtx", BF16): TRT,
     **{(name, dtype): STANDARD for name in ("default", "onnx-standard") for dtype in (F32, F16, BF16)},
@@ -104,8 +110,10 @@ def test_each_step_has_its_reason() -> None:
         "fuse/skip_layer_norm": "dml runs com.microsoft.SkipLayerNormalization in float16",
         "fuse/bias_gelu": "dml runs com.microsoft.BiasGelu, com.microsoft.FastGelu in float16",
         "lower/gqa_to_standard": "dml does not run com.microsoft.GroupQueryAttention+attention_bias, "
-        "com.microsoft.GroupQueryAttention+head_sink, com.microsoft.GroupQueryAttention+qk_norm, "
-        "com.microsoft.GroupQueryAttention+smooth_softmax in float16",
+        "com.microsoft.GroupQueryAttention+head_sink, com.microsoft.GroupQueryAttention+smooth_softmax in float16",
+        "lower/one_rope_table": "dml does not run com.microsoft.GroupQueryAttention+two_tables in float16",
+        "lower/separate_qk_norm": "dml does not run com.microsoft.GroupQueryAttention+packed_qk_norm, "
+        "com.microsoft.GroupQueryAttention+qk_norm, com.microsoft.GroupQueryAttention+unrotated_qk_norm in float16",
         "lower/ms_to_standard": "dml does not run com.microsoft.Attention+attention_bias, com.microsoft.MoE in float16",
         "lower/attention": "dml does not run Attention in float16",
         "lower/gelu_to_ms": "dml does not run Gelu in float16",
@@ -121,6 +129,9 @@ def test_each_rule_that_is_left_out_has_its_reason() -> None:
         "fuse/pack_qkv": "dml does not run com.microsoft.GroupQueryAttention+packed_qkv in float32",
         "lower/unpack_qkv": "dml does not run com.microsoft.GroupQueryAttention in float32",
         "lower/separate_rope": "dml does not run com.microsoft.GroupQueryAttention in float32",
+        "lower/split_if": "dml does not run com.microsoft.GroupQueryAttention+two_tables in float32",
+        "fuse/qk_norm": "dml does not run com.microsoft.GroupQueryAttention+qk_norm in float32",
+        "lower/separate_qk_norm": "dml does not run com.microsoft.GroupQueryAttention in float32",
         "fuse/mha": "not for graphs of the role decoder",
         "fuse/packed_attention": "not for graphs of the role decoder",
         "fuse/moe": "dml does not run com.microsoft.MoE in float32",
@@ -151,7 +162,8 @@ def test_an_encoder_has_no_cache_to_fuse() -> None:
         "fuse/moe",
         *NORMS,
         *GELUS,
-        GQA_BODY,
+        TABLE,
+        QK_NORM,
     ]
     assert dict(found.skipped)["fuse/gqa"] == "not for graphs of the role encoder"
 

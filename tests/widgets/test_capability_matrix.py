@@ -17,7 +17,9 @@ def test_facts_reach_the_browser() -> None:
     view = CapabilityMatrix(found)
     assert view._facts["execution_providers"] == ["cpu", "webgpu"] and len(view._facts["facts"]) == len(found.facts)
     line = next(one for one in view._facts["facts"] if one[3] == "softcap" and one[0] == "webgpu" and "Group" in one[2])
-    assert line[5] is False and "ignores softcap" in view._facts["sources"][line[8]] and line[9] == ["~fuse/gqa"]
+    assert line[5] is False and "ignores softcap" in view._facts["sources"][line[8]] and line[9] == [
+        "+lower/gqa_to_standard", "~fuse/gqa",
+    ]  # fmt: skip
     assert "fuse/gqa" in view._facts["rules"] and view.dtype == "float32"
 
 

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from workbench.analysis.markup import block, plural, table
 from workbench.ep import ExecutionProvider, execution_providers, get_ep
 from workbench.ep.base import Kernel
+from workbench.ep.quantized import PARTS
 from workbench.rules import RULES
 from workbench.rules.base import Rule
 from workbench.rules.plan import plan
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 COLUMNS = [
     "execution_provider", "kind", "op", "feature", "dtype", "holds", "confidence", "checked", "source", "switches",
 ]  # fmt: skip
-Kind = Literal["computes", "kernel", "feature", "forbidden"]
+Kind = Literal["computes", "kernel", "feature", "forbidden", "quantized"]
 NOT_SAID = "not said"
 
 
@@ -131,6 +132,24 @@ def _facts(ep: ExecutionProvider, dtype: ir.DataType, rules: Sequence[Rule]) -> 
         yield dataclasses.replace(blank, kind="forbidden", op=str(use), holds=True, switches=switches)
     for use, kernel in ep.kernels.items():
         yield from _kernel_facts(ep, use, kernel, dtype, rules, now, blank)
+    yield from _quantized_facts(ep, blank)
+
+
+def _quantized_facts(ep: ExecutionProvider, blank: Fact) -> Iterable[Fact]:
+    """Forms of weights and of the cache; they are told and switch nothing."""
+    for part in PARTS:
+        fact = ep.quantized.get(part)
+        source = ep.quantized_source or NOT_SAID if fact is None else fact.source
+        yield dataclasses.replace(
+            blank, kind="quantized", op=f"{part} weights", feature=str(fact) if fact else "no form is known",
+            holds=fact is not None, confidence=fact.confidence if fact else NOT_SAID,
+            checked=fact.checked if fact else "", source=source,
+        )  # fmt: skip
+    if (cache := ep.quantized_cache) is not None:
+        yield dataclasses.replace(
+            blank, kind="quantized", op="cache", feature=str(cache), holds=bool(cache.schemes),
+            confidence=cache.confidence, checked=cache.checked, source=cache.source,
+        )  # fmt: skip
 
 
 Plans = dict[str, str]

@@ -15,7 +15,7 @@ import onnx_ir as ir
 from workbench.functions import FIXED_CACHE_ATTENTION
 from workbench.rules.features import uses
 from workbench.rules.graph import attr, last_dim, use_of, value_in
-from workbench.types import MS_DOMAIN, OpId
+from workbench.types import MS_DOMAIN, ROTARY_OFFSET_KEY, OpId
 
 GQA = OpId("GroupQueryAttention", MS_DOMAIN)
 SHARES = (GQA, OpId("PagedAttention", MS_DOMAIN), OpId("TensorScatter"), FIXED_CACHE_ATTENTION)
@@ -65,6 +65,8 @@ class GraphFacts:
     """By graph input: the nodes that read it, one entry a node."""
     tables: tuple[tuple[str, int], ...]
     """RoPE tables that are constants of the graph: name and how many positions each holds."""
+    rotary_offset: int | None = None
+    """The row at which the second of two RoPE tables in one begins; None where attentions have one table each."""
 
     def layers(self, template: str) -> Mapping[int, str]:
         """Inputs or outputs whose name fits a template such as ``past_key_values.%d.key``, by layer."""
@@ -105,7 +107,13 @@ def graph_facts(model: ir.Model) -> GraphFacts:
         outputs={value.name or "": _port(value) for value in graph.outputs},
         readers={value.name or "": tuple(_cache_op(node) for node in _consumers(value)) for value in graph.inputs},
         tables=tuple(dict.fromkeys(_tables(graph))),
+        rotary_offset=next(_offsets(graph), None),
     )
+
+
+def _offsets(graph: ir.Graph) -> Iterator[int]:
+    found = (node.metadata_props.get(ROTARY_OFFSET_KEY, "") for node in graph)
+    return (int(text) for text in found if text.isdecimal())
 
 
 def _port(value: ir.Value) -> Port:

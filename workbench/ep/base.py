@@ -8,6 +8,7 @@ from typing import Literal
 
 import onnx_ir as ir
 
+from workbench.ep.quantized import QuantizedCache, QuantizedWeights
 from workbench.types import MS_DOMAIN, GraphOptions, OpId, dtype_word
 
 F32, F16, BF16 = ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16
@@ -23,6 +24,7 @@ BIAS_GELU, FAST_GELU = OpId("BiasGelu", MS_DOMAIN), OpId("FastGelu", MS_DOMAIN)
 MS_GELU = OpId("Gelu", MS_DOMAIN)
 MOE = OpId("MoE", MS_DOMAIN)
 MHA, MS_ATTENTION = OpId("MultiHeadAttention", MS_DOMAIN), OpId("Attention", MS_DOMAIN)
+PACKED_MHA = OpId("PackedMultiHeadAttention", MS_DOMAIN)
 SHAPE, IF, TENSOR_SCATTER = OpId("Shape"), OpId("If"), OpId("TensorScatter")
 
 Confidence = Literal["measured", "recorded", "documented"]
@@ -100,6 +102,14 @@ class ExecutionProvider:
     """What that entry holds."""
     session_options: Mapping[str, Option] = dataclasses.field(default_factory=dict)
     """Session options (``AddConfigEntry``) that this provider's graphs are loaded with."""
+    quantized: Mapping[str, QuantizedWeights] = dataclasses.field(default_factory=dict)
+    """The form of quantized weights: ``dense`` (projections) and ``experts``; a part that is missing has none."""
+    quantized_source: str = ""
+    """Why a part is missing."""
+    quantized_cache: QuantizedCache | None = None
+    """How keys and values may be quantized; None where nobody has stated it."""
+    rotary_offset_option: str = ""
+    """Provider option that says where the second of two RoPE tables begins; empty where there is none."""
     local_kernels: bool = False
     """Whether the onnxruntime package of the core dependencies carries its kernels."""
 

@@ -17,6 +17,7 @@ from workbench.ep.base import (
     MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
+    PACKED_MHA,
     RMS_NORM,
     ROTARY,
     SIMPLIFIED_LAYER_NORM,
@@ -26,12 +27,16 @@ from workbench.ep.base import (
     ExecutionProvider,
     kernel,
 )
+from workbench.ep.quantized import QuantizedCache, QuantizedWeights
 
 _RAN = "onnxruntime 1.32.0: kernel registry and one-node models that were run"
 _CASTS = f"{_RAN}; in float16 ONNX Runtime computes it in float32 between two Casts of its own"
 _F32_ONLY = f"{_RAN}; in float16 ONNX Runtime computes it between two Casts, while Attention has a kernel"
 _EXPERTS = f"{_RAN}: gates by SiLU, rows of gate and up in turn; in float16 computed between two Casts"
 _FEATURES = "do_rotary packed_qkv softcap local_window attention_bias window_cache head_sink smooth_softmax"
+_DENSE = f"{_RAN} in 2, 4 and 8 bits and these blocks; accuracy_level 4 is what ORT GenAI 0.18 writes"
+_QMOE = f"{_RAN} in 4 and 8 bits; blocks and default as ORT GenAI 0.18 lists them"
+_KV = f"{_RAN}: int8 keys and values, a scale for each tensor or channel"
 
 CPU = ExecutionProvider(
     name="cpu",  # no bfloat16: onnxruntime 1.32.0 has no such kernel for MatMul, Add, Mul, Where, Sigmoid
@@ -43,6 +48,7 @@ CPU = ExecutionProvider(
         MHA: kernel(F32, has="bias key_padding_mask attention_bias cache", source=_F32_ONLY, confidence="measured"),
         MOE: kernel(F32, source=_EXPERTS, confidence="measured"),
         MS_ATTENTION: kernel(F32, has="mask attention_bias", source=_F32_ONLY, confidence="measured"),
+        PACKED_MHA: kernel(source=f"{_RAN}: no kernel", confidence="measured"),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, BF16, source=_RAN, confidence="measured"),
@@ -57,6 +63,13 @@ CPU = ExecutionProvider(
         BIAS_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
         FAST_GELU: kernel(F32, F16, source=_CASTS, confidence="measured"),
     },
+    quantized={
+        "dense": QuantizedWeights(
+            "MatMulNBits", (2, 4, 8), (16, 32, 64, 128), 32, _DENSE, "measured", accuracy_level=4
+        ),
+        "experts": QuantizedWeights("QMoE", (4, 8), (32, 64, 128), 32, _QMOE, "measured"),
+    },
+    quantized_cache=QuantizedCache(("int8_per_tensor", "int8_per_channel"), _KV, "measured"),
     ort_provider="CPUExecutionProvider",
     local_kernels=True,
 )  # fmt: skip

@@ -17,6 +17,7 @@ from workbench.ep.base import (
     MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
+    PACKED_MHA,
     RMS_NORM,
     ROTARY,
     SIMPLIFIED_LAYER_NORM,
@@ -27,15 +28,22 @@ from workbench.ep.base import (
     Option,
     kernel,
 )
+from workbench.ep.quantized import QuantizedCache, QuantizedWeights
 
 _TABLE = "onnxruntime-gpu 1.31.1: kernel registry"
 _GENAI = f"{_TABLE}; ORT GenAI 0.18 emits it for cuda"
-_GQA = f"{_GENAI} in float16 and bfloat16; features are those that it emits"
+_GQA = (
+    f"{_GENAI} in float16 and bfloat16; features are those that it emits; onnxruntime's own fusion of norms of query "
+    "and key (pull request 29186) asks for do_rotary and unpacked inputs"
+)
 _FUSED = f"{_TABLE}; ONNX Runtime's own fusions make it for cuda"
 # Its pull request 27542 brought cache and bool and float masks. Sources differ about softcap (issues 27712, 28351, pull
 # requests 28370, 28379: before or after the mask), so it is not in the list.
 _ATTENTION = f"{_TABLE}, nodes with a cache placed on it; onnxruntime's pull request 27542; nobody emits it for cuda"
 _WRITES = "ORT GenAI 0.18 writes it for cuda; not tried on a device"
+_LISTS = "ORT GenAI 0.18 writes it for cuda and lists these sizes; not tried on a device"
+_PACKS = f"{_LISTS}; its experts are prepacked for the kernel unless told otherwise, and run nowhere else"
+_KV = "ORT GenAI 0.18 writes these for cuda; the kernel table has int8 beside float caches; not tried on a device"
 
 CUDA = ExecutionProvider(
     name="cuda",
@@ -52,6 +60,7 @@ CUDA = ExecutionProvider(
         ),
         MOE: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         MS_ATTENTION: kernel(F32, F16, BF16, has="mask attention_bias", source=_FUSED, confidence="recorded"),
+        PACKED_MHA: kernel(F32, F16, source=f"{_TABLE}; no component of ours emits it", confidence="recorded"),
         SKIP_RMS_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         SKIP_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
@@ -68,6 +77,13 @@ CUDA = ExecutionProvider(
         BIAS_GELU: kernel(F32, F16, BF16, source=_FUSED, confidence="recorded"),
         FAST_GELU: kernel(F32, F16, BF16, source=_GENAI, confidence="recorded"),
     },
+    quantized={
+        "dense": QuantizedWeights("MatMulNBits", (4, 8), (16, 32, 64, 128, 256), 32, _LISTS, "documented"),
+        "experts": QuantizedWeights("QMoE", (4, 8), (32, 64, 128), 32, _PACKS, "documented", layout="prepacked"),
+    },
+    quantized_cache=QuantizedCache(
+        ("int8_per_tensor", "int8_per_channel", "fp8_per_tensor", "fp8_per_channel"), _KV, "documented"
+    ),
     ort_provider="CUDAExecutionProvider",
     genai_name="cuda",
     provider_options={"enable_cuda_graph": Option("0", _WRITES)},

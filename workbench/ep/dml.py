@@ -17,6 +17,7 @@ from workbench.ep.base import (
     MS_ATTENTION,
     MS_GELU,
     MS_ROTARY,
+    PACKED_MHA,
     RMS_NORM,
     ROTARY,
     SIMPLIFIED_LAYER_NORM,
@@ -27,6 +28,7 @@ from workbench.ep.base import (
     Option,
     kernel,
 )
+from workbench.ep.quantized import QuantizedCache, QuantizedWeights
 
 _LISTED = "OperatorKernels.md of onnxruntime, section of the DML provider"
 _TABLE = f"{_LISTED}; ORT GenAI 0.18 emits it for dml"
@@ -38,6 +40,8 @@ _GENAI = (
 _ABSENT = "OperatorKernels.md of onnxruntime: not listed for the DML provider"
 # The client captures unless told not to, and refuses to where the cache is no shared buffer (measured texts, 0.18).
 _WRITES = "ORT GenAI 0.18 writes it for dml; not tried on a device"
+_LISTS = "ORT GenAI 0.18 writes it for dml and lists these sizes; OperatorKernels.md has MatMulNBits"
+_NO_QMOE = "OperatorKernels.md lists no QMoE, and ORT GenAI 0.18 refuses int4 experts for dml"
 
 DML = ExecutionProvider(
     name="dml",
@@ -49,6 +53,7 @@ DML = ExecutionProvider(
         MHA: kernel(F32, F16, has="bias key_padding_mask attention_bias", source=_FUSED, confidence="documented"),
         MOE: kernel(source=_ABSENT, confidence="documented"),
         MS_ATTENTION: kernel(F32, F16, has="mask", source=_FUSED, confidence="documented"),
+        PACKED_MHA: kernel(source=_ABSENT, confidence="documented"),
         SKIP_RMS_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
         SKIP_LAYER_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
         SIMPLIFIED_LAYER_NORM: kernel(F32, F16, source=_TABLE, confidence="documented"),
@@ -65,6 +70,9 @@ DML = ExecutionProvider(
     },
     # OperatorKernels.md lists If; ORT GenAI 0.18 emits none for dml and its EP matrix forbids it: acted on.
     forbidden=frozenset({IF}),
+    quantized={"dense": QuantizedWeights("MatMulNBits", (4, 8), (16, 32, 64, 128, 256), 32, _LISTS, "documented")},
+    quantized_source=_NO_QMOE,
+    quantized_cache=QuantizedCache((), "ORT GenAI 0.18 refuses it for dml", "documented"),
     ort_provider="DmlExecutionProvider",
     genai_name="dml",
     provider_options={"enable_graph_capture": Option("1", _WRITES, growing="0")},

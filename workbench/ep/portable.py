@@ -15,6 +15,7 @@ ONNX_STANDARD = ExecutionProvider(
     forbidden=frozenset({SIMPLIFIED_LAYER_NORM}),
     domains=frozenset({""}),
     falls_back=False,
+    quantized_source="a portable form: its weights are float",
 )
 
 DEFAULT = ExecutionProvider(
@@ -26,4 +27,5 @@ DEFAULT = ExecutionProvider(
     forbidden=frozenset({SIMPLIFIED_LAYER_NORM}),
     domains=frozenset({"", WB_DOMAIN}),
     falls_back=False,
+    quantized_source="a portable form: its weights are float",
 )

@@ -129,6 +129,19 @@ def other_provider(subject: Subject, facts: GraphFacts) -> Findings:
         yield from _cannot_run(ep, name, subject, facts)
 
 
+def rotary_offset(subject: Subject, facts: GraphFacts) -> Findings:
+    """Two RoPE tables in one: the provider has to be told where the second begins."""
+    for name, options in subject.providers.items() if facts.rotary_offset is not None else ():
+        ep = ep_of_client(name)
+        key, wanted = ep.rotary_offset_option if ep is not None else "", str(facts.rotary_offset)
+        if key and options.get(key) != wanted:
+            yield finding(
+                "genai.rotary-offset", f"The second RoPE table of the graph begins at row {wanted}, and {name} is told "
+                f"{options.get(key, 'nothing')!r}: tokens beyond would be rotated by the wrong table.",
+                f"provider_options.{name}.{key}", f'Write "{key}": "{wanted}".',
+            )  # fmt: skip
+
+
 def _other_than_made_for(subject: Subject) -> Findings:
     if subject.made_for not in execution_providers():
         return
@@ -178,5 +191,6 @@ CHECKS = (
     GraphCheck("genai.share-buffer", "one buffer for past and present", share_buffer),
     GraphCheck("genai.window-not-told", "windows of the graph in the config", window_not_told),
     GraphCheck("genai.window-not-there", "windows of the config in the graph", window_not_there),
+    GraphCheck("genai.rotary-offset", "where the second of two RoPE tables begins", rotary_offset),
     GraphCheck("genai.other-provider", "the provider of graph, manifest and options", other_provider),
 )

@@ -15,7 +15,7 @@ from workbench.ep import ExecutionProvider, execution_providers, get_ep
 from workbench.errors import ArgumentError, SaveError, UnsupportedError, some, unknown
 from workbench.export.keys import DEFAULT_NAMES, GENERIC_TYPE, KEYS, SAMPLING, TYPES
 from workbench.package.generation import special_tokens
-from workbench.types import dtype_word
+from workbench.types import OpId, dtype_word
 
 NAME = "genai_config.json"
 _PAST = (DEFAULT_NAMES["past_key_names"], DEFAULT_NAMES["past_value_names"])
@@ -62,7 +62,7 @@ def client_config(
         "num_attention_heads": config.num_attention_heads,
         "num_key_value_heads": config.num_key_value_heads,
         "num_hidden_layers": config.num_hidden_layers,
-        "session_options": _session_options(ep, shares),
+        "session_options": _session_options(ep, shares, facts.rotary_offset),
         "inputs": _inputs(facts),
         "outputs": {
             "logits": "logits", "present_key_names": _PRESENT[0], "present_value_names": _PRESENT[1],
@@ -116,10 +116,12 @@ def _inputs(facts: GraphFacts) -> dict[str, str]:
     return named | {key: template for key, template in cache.items() if facts.layers(template)}
 
 
-def _session_options(ep: ExecutionProvider, shares: bool) -> dict[str, Any]:
+def _session_options(ep: ExecutionProvider, shares: bool, rotary_offset: int | None) -> dict[str, Any]:
     options: dict[str, Any] = {"log_id": "onnxruntime-genai"}
     options |= {name: option.text(shares_buffer=shares) for name, option in ep.session_options.items()}
     entry = {name: option.text(shares_buffer=shares) for name, option in ep.provider_options.items()}
+    if rotary_offset is not None and ep.rotary_offset_option:
+        entry[ep.rotary_offset_option] = str(rotary_offset)
     options["provider_options"] = [{ep.genai_name: entry}] if ep.genai_name else []
     return options
 
@@ -204,18 +206,35 @@ def _checked(given: Mapping[str, Any], values: Mapping[str, Any], room: int) -> 
 
 
 # --- notes -------------------------------------------------------------------------------------------------------
+def _local(use: OpId, feature: str) -> bool:
+    """Whether the kernels of the plain ONNX Runtime do this, or nothing is said about the operator."""
+    found = [ep.kernels.get(use) for ep in map(get_ep, execution_providers()) if ep.local_kernels]
+    return any(fact is None or feature in fact.has for fact in found)
+
+
 def client_notes(facts: GraphFacts, ep: ExecutionProvider, dtype: ir.DataType, padding: str) -> Iterator[str]:
     """What whoever runs the folder has to know."""
-    if ep.genai_name and dtype in LOCAL:
+    ops = [op for found in facts.cache_ops(_PAST[0]).values() for op in found]
+    lacking = sorted({feature for op in ops for feature in op.features if not _local(op.use, feature)})
+    if ep.genai_name and lacking:
+        yield (
+            f"The client needs the provider {ep.genai_name}: the CPU kernel of its attention has no "
+            f"{' and no '.join(lacking)}. Build for another provider to run it here."
+        )
+    elif ep.genai_name and dtype in LOCAL:
         yield (
             f"The client needs the provider {ep.genai_name}; elsewhere clear it to run the graph on CPU kernels "
             "(Config.clear_providers(), workbench run does so by itself)."
         )
     elif ep.genai_name:
         yield f"The client needs the provider {ep.genai_name}; CPU kernels do not compute in {dtype_word(dtype)}."
+    if facts.rotary_offset is not None:
+        yield (
+            f"The graph holds two RoPE tables in one, and {ep.rotary_offset_option or 'an option'} tells the provider "
+            f"where the second begins: without that provider the graph is wrong beyond {facts.rotary_offset} tokens."
+        )
     if padding == "right":
         yield "Rows of a batch may be padded on the right only, which is how the client pads them (0.18)."
-    ops = [op for found in facts.cache_ops(_PAST[0]).values() for op in found]
     windows = {op.window for op in ops if op.window and not op.bounded}
     if windows:
         yield (

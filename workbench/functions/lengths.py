@@ -4,6 +4,8 @@
 only, so row ``b`` holds its ``seqlens_k[b] + 1`` real tokens at the front. ``SlotLengths`` counts every slot
 (``seqlens_k[b] = T - 1``) and leaves padding to ``MaskBias``, which turns a bool mask into one added to the scores.
 
+The bias is of the given ``dtype`` (ONNX's number of it).
+
 ``T`` is counted in columns: the largest row sum would be too small when every row of a batch is padded.
 """
 
@@ -38,11 +40,11 @@ BODIES = {
     SLOT_LENGTHS: f"""(attention_mask) => (seqlens_k, total_sequence_length) {{ {_COUNT}
   seqlens_k = Sub (columns_B, one)
   total_sequence_length = ReduceMax <keepdims = 0> (columns_B) }}""",
-    MASK_BIAS: """<lowest: float> (mask, like) => (bias) {
+    MASK_BIAS: """<lowest: float, dtype> (mask) => (bias) {
   zero_f = Constant <value_float: float = 0.0> ()
   lowest_f = Constant <value_float: float = @lowest> ()
-  zero = CastLike (zero_f, like)
-  low = CastLike (lowest_f, like)
+  zero = Cast <to: int = @dtype> (zero_f)
+  low = Cast <to: int = @dtype> (lowest_f)
   bias = Where (mask, zero, low) }""",
 }
 BODIES_WITHOUT_SHAPE = {

@@ -11,6 +11,7 @@ from workbench.rules.fuse import (
     moe,
     pack_qkv,
     packed_attention,
+    qk_norm,
     skip_layer_norm,
     skip_rms_norm,
 )
@@ -22,11 +23,14 @@ from workbench.rules.lower import (
     if_to_where,
     layer_norm,
     ms_to_standard,
+    one_rope_table,
     rms_norm,
     rotary_to_ms,
+    separate_qk_norm,
     separate_rope,
     simplify_rms_norm,
     skip_norms,
+    split_if,
     unpack_qkv,
 )
 
@@ -34,6 +38,7 @@ __all__ = ["RULES", "Refusal", "Rewrite", "Rule", "Site"]
 
 RULES: tuple[Rule, ...] = (
     gqa.RULE,
+    qk_norm.RULE,
     pack_qkv.RULE,
     mha.RULE,
     packed_attention.RULE,
@@ -42,7 +47,10 @@ RULES: tuple[Rule, ...] = (
     skip_layer_norm.RULE,
     gelu.RULE,
     bias_gelu.RULE,
+    one_rope_table.RULE,
+    split_if.RULE,
     unpack_qkv.RULE,
+    separate_qk_norm.RULE,
     separate_rope.RULE,
     gqa_to_standard.RULE,
     ms_to_standard.RULE,

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from workbench import functions
 from workbench.functions import LONG_ROPE_TABLE
 from workbench.rules.graph import attr, rank, use_of, value_in
-from workbench.types import MS_DOMAIN, WB_DOMAIN, OpId
+from workbench.types import MS_DOMAIN, ROTARY_OFFSET_KEY, WB_DOMAIN, OpId
 
 Asks = Callable[[ir.Node], bool]
 SHAPE, IF = OpId("Shape"), OpId("If")
@@ -50,6 +50,9 @@ FEATURES: Mapping[OpId, Mapping[str, Asks]] = {
         "local_window": lambda node: attr(node, "local_window_size", -1) > 0,
         "attention_bias": _given(10),
         "qk_norm": _given(14),
+        "packed_qk_norm": lambda node: value_in(node, 14) is not None and _packed(node),
+        "unrotated_qk_norm": lambda node: value_in(node, 14) is not None and not attr(node, "do_rotary", 0),
+        "two_tables": lambda node: ROTARY_OFFSET_KEY in node.metadata_props,
         "window_cache": _set("sliding_window_cache"),
         "head_sink": _given(11),
         "smooth_softmax": lambda node: attr(node, "smooth_softmax", -1) == 1 and value_in(node, 11) is None,

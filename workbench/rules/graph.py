@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite
-from workbench.types import SCOPE_KEY, OpId
+from workbench.types import ROTARY_OFFSET_KEY, SCOPE_KEY, OpId
 
 Like = ir.Value | tuple[ir.DataType, Sequence[Any]] | None
 """What an output looks like: as another value, or as a dtype and a shape; None leaves it open."""
@@ -64,6 +64,15 @@ def new(use: OpId, inputs: Sequence[ir.Value | None], *, like: Sequence[Like] = 
         elif model is not None:
             out.dtype, out.shape = model[0], ir.Shape(model[1])
     return node
+
+
+def renewed(node: ir.Node, inputs: Sequence[ir.Value | None], *without: str, **more: Any) -> ir.Node:
+    """The same operator over other inputs; what its metadata says about them goes along."""
+    made = new(use_of(node), inputs, like=node.outputs, **attributes_of(node, *without), **more)
+    for key in (ROTARY_OFFSET_KEY, SCOPE_KEY):
+        if key in node.metadata_props:
+            made.metadata_props[key] = node.metadata_props[key]
+    return made
 
 
 def is_constant(value: ir.Value | None) -> bool:

@@ -48,6 +48,8 @@ def _body(
     for node in [n for n in graph if n.op_type == "Identity" and not n.outputs[0].is_graph_output()]:
         ir.convenience.replace_all_uses_with(node.outputs[0], required(node, 0))
         graph.remove(node, safe=True)
+    for node in [n for n in graph if n.op_type == "CastLike"]:
+        _cast(graph, node)
     nodes, outputs = list(graph), list(graph.outputs)
     graph.outputs.clear()
     graph.remove(nodes)
@@ -67,6 +69,16 @@ def _known(shape: ir.Shape | None, own: Collection[ir.SymbolicDim]) -> ir.Shape 
     if shape is None:
         return None
     return ir.Shape([dim if isinstance(dim, int) or dim in own else None for dim in shape])
+
+
+def _cast(graph: ir.Graph, node: ir.Node) -> None:
+    """CastLike has no kernel of its own anywhere; where the dtype is known it is a Cast."""
+    dtype = required(node, 1).dtype
+    if dtype is not None:
+        made = new(OpId("Cast"), [required(node, 0)], like=node.outputs, to=dtype)
+        graph.insert_before(node, made)
+        ir.convenience.replace_all_uses_with(node.outputs[0], made.outputs[0])
+        graph.remove(node, safe=True)
 
 
 def _typed(function: Any, inputs: Sequence[ir.Value], attributes: Mapping[str, Any]) -> ir.Model:

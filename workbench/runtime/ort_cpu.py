@@ -29,6 +29,7 @@ from workbench.errors import (
 )  # fmt: skip
 from workbench.passes.cleanup import in_order
 from workbench.runtime.arrays import check_arrays
+from workbench.runtime.stand_ins import for_cpu_kernels, stand_ins
 from workbench.weights.external import Layout, layout
 from workbench.weights.lazy import pieces, to_proto
 
@@ -74,6 +75,8 @@ class SessionSettings:
 class OrtCpuSession:
     """One loaded graph. A context manager: leaving it frees the session and its weights.
 
+    What CPU kernels lack of a provider's operators is written out first; ``stand_ins`` names it.
+
     Raises:
         WeightsError: the graph is a skeleton.
         ExecutionError: ONNX Runtime refuses the graph; the text says why.
@@ -86,7 +89,8 @@ class OrtCpuSession:
             raise wrong_type("settings", settings, "a SessionSettings")
         self.settings = settings or SessionSettings()
         _check_weights(model)
-        self._session, self._folder = _load(model, self.settings)
+        self.stand_ins = stand_ins(model)
+        self._session, self._folder = _load(for_cpu_kernels(model), self.settings)
         self.inputs: dict[str, Any] = {value.name: value for value in self._session.get_inputs()}
         self.outputs: tuple[str, ...] = tuple(value.name for value in self._session.get_outputs())
 

@@ -13,10 +13,15 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.unit.export.folders import change_config, change_graph, exported, set_in, write_tokenizer
+from tests.modules import filled
+from tests.unit.export.folders import change_config, change_graph, config_of, exported, set_in, write_tokenizer
+from tests.unit.rules.graphs import SEED
+from tests.unit.rules.test_rope_tables import LONG, ORIGINAL
+from tests.unit.rules.test_rope_tables import of as with_rope
+from workbench import CausalLM, build_from_module
 from workbench.ep import execution_providers
 from workbench.errors import ArgumentError, ModelFileError
-from workbench.export import LintReport, lint
+from workbench.export import LintReport, export, lint
 from workbench.export.linting import kinds
 
 Plant = Callable[[Path], object]
@@ -161,8 +166,32 @@ def test_planted(code: str, act: Plant, text: str, good: Path, tmp_path: Path) -
     json.dumps(report.to_dict())
 
 
+def test_two_rope_tables_and_an_option_that_does_not_fit(tmp_path: Path) -> None:
+    """LongRoPE on TensorRT-RTX: written by us, then wrong, then missing."""
+    package = build_from_module(filled(CausalLM, SEED), with_rope(LONG), execution_provider="trt-rtx")
+    made = export(package, tmp_path / "x", tokenizer=False, progress=False)
+    option = "multi_rotary_cache_concat_offset"
+    entry = config_of(tmp_path / "x")["model"]["decoder"]["session_options"]["provider_options"][0]["NvTensorRtRtx"]
+    assert entry[option] == str(ORIGINAL)
+    assert lint(tmp_path / "x").codes == ("genai.file",)  # no tokenizer
+    assert any(f"without that provider the graph is wrong beyond {ORIGINAL} tokens" in note for note in made.notes)
+    assert made.notes[0] == (
+        "The client needs the provider NvTensorRtRtx: the CPU kernel of its attention has no two_tables. Build for "
+        "another provider to run it here."
+    )
+    for wrong, said in (("7", "'7'"), (None, "'nothing'")):
+        entry.pop(option, None)
+        entry |= {option: wrong} if wrong else {}
+        change_config(tmp_path / "x", set_in(OPTIONS, [{"NvTensorRtRtx": dict(entry)}]))
+        (found,) = (f for f in lint(tmp_path / "x").findings if f.code != "genai.file")
+        assert (found.code, found.hint) == ("genai.rotary-offset", f'Write "{option}": "{ORIGINAL}".')
+        assert said in found.message
+
+
 def test_every_code_was_planted() -> None:
-    planted = {code for _, code, _, _ in PLANTED} | {"genai.share-buffer", "genai.window-not-told"}  # below
+    planted = {code for _, code, _, _ in PLANTED} | {
+        "genai.share-buffer", "genai.window-not-told", "genai.rotary-offset",  # below
+    }  # fmt: skip
     planted |= {"metadata.rules", "metadata.ports"}  # test_metadata_folder.py
     assert {code for code, _ in kinds()} | {"genai.special-token"} == planted
 

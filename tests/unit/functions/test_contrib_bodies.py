@@ -43,10 +43,10 @@ def one_node(op_type: str, given: list[tuple[str, np.ndarray] | None], outputs: 
     return ir.Model(graph, ir_version=11)
 
 
-def lowered(model: ir.Model, name: str, inline: bool) -> ir.Model:
+def lowered(model: ir.Model, name: str, inline: bool, allows: str = "shape") -> ir.Model:
     clone = model.clone()
     plan = Plan("test", ir.DataType.FLOAT, Role.DECODER, "right", (), (), inline=inline)
-    report = apply(clone, Step(rule(name), frozenset(), "test"), plan)
+    report = apply(clone, Step(rule(name), frozenset(allows.split()), "test"), plan)
     assert report.misses == () and report.applied == 1
     return clone
 
@@ -134,15 +134,17 @@ def real(found: Arrays, step: dict[str, Any]) -> list[np.ndarray]:
 
 
 @DTYPES
-@INLINE
+@pytest.mark.parametrize(("inline", "allows"), [(False, "shape"), (True, "shape"), (True, "")])
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", VARIANTS)
-def test_grouped_query_attention(name: str, step: str, inline: bool, dtype: Any) -> None:
+def test_grouped_query_attention(name: str, step: str, inline: bool, allows: str, dtype: Any) -> None:
     words, attributes = VARIANTS[name]
     inputs = gqa_inputs(dtype, **STEPS[step], **words)
     model = one_node("GroupQueryAttention", inputs, 3, num_heads=H, kv_num_heads=K, **attributes)
-    after = lowered(model, "lower/gqa_to_standard", inline)
+    after = lowered(model, "lower/gqa_to_standard", inline, allows)
     assert {use.domain for use in operators(after)} == ({""} if inline else {WB_DOMAIN})
+    assert not inline or (OpId("Shape") in operators(after)) == bool(allows)
+    assert OpId("CastLike") not in operators(after)
     kernel, body = (run(graph, given_of(inputs)) for graph in (model, after))
     assert {o: a.shape for o, a in kernel.items()} == {o: a.shape for o, a in body.items()}
     pairs = zip(real(kernel, STEPS[step]), real(body, STEPS[step]), strict=True)

@@ -10,10 +10,12 @@ import onnx_ir as ir
 
 from tests.golden_ops import words
 from tests.unit.rules.graphs import applied, config, llama, nodes, parsed
+from tests.unit.rules.test_rope_tables import LONG
+from tests.unit.rules.test_rope_tables import of as long_rope
 from workbench.models import lookup
 from workbench.recipe import Recipe
 from workbench.tasks import get_task
-from workbench.types import MissKind
+from workbench.types import ROTARY_OFFSET_KEY, MissKind
 
 COUNT = 3
 Spoil = Callable[[ir.Node], None]
@@ -39,6 +41,8 @@ def family(name: str) -> ir.Model:
     """Three layers of a family, without weights where the rules do not read them."""
     if name == "llama":
         return llama(config(num_hidden_layers=COUNT))
+    if name == "longrope":
+        return llama(dataclasses.replace(long_rope(LONG), num_hidden_layers=COUNT))
     spec = lookup(name)
     recipe = Recipe(spec.module, spec.read({**words(spec), "num_hidden_layers": COUNT}), get_task(spec.task))
     return recipe.generic(ir.DataType.FLOAT)[0]["model"]
@@ -85,6 +89,10 @@ def without(*inputs: int) -> Spoil:
     return spoil
 
 
+def without_a_number(node: ir.Node) -> None:
+    node.metadata_props[ROTARY_OFFSET_KEY] = "many"
+
+
 def without_bias(node: ir.Node) -> None:
     """The keys' projection loses its bias."""
     add = node.inputs[1].producer()  # type: ignore[union-attr]
@@ -104,10 +112,12 @@ def other_mask(node: ir.Node) -> None:
 
 # --- graphs of text -------------------------------------------------------------------------------------------------
 GIVEN = "float[b, s, 8] x, float[b, s, 8] skip, bool c, int64[2] at, int64[b, s] ids, float[4, 2] cos, float[4, 2] sin"
+CACHE = "float[b, 2, p, 4] past, int32[b] lengths, int32[1] total"
 CONSTANTS = (
     "float[8] scale = {1, 2, 3, 4, 5, 6, 7, 8}, float[8] bias = {8, 7, 6, 5, 4, 3, 2, 1}, float half = {0.5}, "
     "float one = {1}, float two = {2}, float r2 = {1.41421356}"
 )
+TABLE = "float[4, 2] {name}{i} = {1, 2, 3, 4, 5, 6, 7, 8}"
 
 
 def lines(good: str, bad: str, outputs: str = "float[b, s, 8] y{i}", more: str = "") -> Callable[[int], tuple]:
@@ -117,10 +127,12 @@ def lines(good: str, bad: str, outputs: str = "float[b, s, 8] y{i}", more: str =
         bodies = [bad if i >= COUNT - spoiled else good for i in range(COUNT)]
         named = [outputs + (more if body is bad else "") for body in bodies]
         text = " ".join(body.replace("{i}", str(i)) for i, body in enumerate(bodies))
+        names = [(name, str(i)) for name in ("short", "long", "sines", "more") for i in range(COUNT)]
+        tables = ", ".join(TABLE.replace("{name}", name).replace("{i}", i) for name, i in names)
         declared = ", ".join(each.replace("{i}", str(i)) for i, each in enumerate(named))
         model = parsed(
-            f'<ir_version: 10, opset_import: ["" : 24, "com.microsoft" : 1]> g ({GIVEN}) => ({declared}) '
-            f"<{CONSTANTS}> {{ {text} }}"
+            '<ir_version: 10, opset_import: ["" : 24, "com.microsoft" : 1, "ep_workbench" : 1]> '
+            f"g ({GIVEN}, {CACHE}) => ({declared}) <{CONSTANTS}, {tables}> {{ {text} }}"
         )
         for node in model.graph:
             node.name = node.outputs[0].name
@@ -165,7 +177,12 @@ def _gelu_lines() -> Iterable[Plant]:
     )  # fmt: skip
 
 
+CHOSEN = "y{i} = ep_workbench.LongRopeTable <original = 2> (ids, short{i}, long{i}) "
+SINES = "s{i} = ep_workbench.LongRopeTable <original = 2> (ids, sines{i}, more{i}) "
+ROTATES = """o{i}, k{i}, v{i} = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 2, do_rotary = 1>
+  (x, x, x, past, past, lengths, total, y{i}, {sin}) """
 FUSED = ("fuse/gqa", "fuse/pack_qkv")
+NORMED = ("fuse/gqa", "fuse/qk_norm")
 HALF = int(ir.DataType.FLOAT16)
 PLANTS: tuple[Plant, ...] = (
     Plant("fuse/gqa", "precondition", "softmax_precision is not float32",
@@ -185,6 +202,14 @@ PLANTS: tuple[Plant, ...] = (
     Plant("fuse/skip_rms_norm", "precondition", "stash_type is not float32", summed("RMSNormalization")),
     Plant("fuse/skip_layer_norm", "precondition", "stash_type is not float32", summed("LayerNormalization", ", bias")),
     *_gelu_lines(),
+    Plant("fuse/qk_norm", "precondition", "the attention does not rotate",
+          layers("GroupQueryAttention", setting(do_rotary=0), "fuse/gqa", of="qwen3")),
+    Plant("lower/separate_qk_norm", "unmatched", "number or size of heads is not known",
+          layers("GroupQueryAttention", setting(num_heads=0), *NORMED, of="qwen3")),
+    Plant("lower/one_rope_table", "unmatched", "no number of rows",
+          layers("GroupQueryAttention", without_a_number, "fuse/gqa", "lower/split_if", of="longrope")),
+    Plant("lower/split_if", "unmatched", "cosines and sines of an attention are chosen differently",
+          lines(CHOSEN + SINES + of(ROTATES, sin="s{i}"), CHOSEN + of(ROTATES, sin="sin"), "float[b, s, 8] o{i}")),
     Plant("lower/unpack_qkv", "unmatched", "5 query, key and value heads do not divide",
           layers("GroupQueryAttention", setting(num_heads=3, kv_num_heads=1), *FUSED)),
     Plant("lower/separate_rope", "unmatched", "query, key and value are packed",

@@ -17,6 +17,7 @@ from tests.unit.rules import (
     test_lower_norms,
     test_mha,
     test_pack_qkv,
+    test_qk_norm,
     test_rope_tables,
     test_skip_rms_norm,
 )
@@ -85,6 +86,7 @@ SKIP_INPUTS = ", float[b, s, 8] skip"
 FIRES: dict[str, tuple[Callable[[], ir.Model], tuple[str, ...]]] = {
     "fuse/gqa": (llama, ()),
     "fuse/pack_qkv": (llama, ("fuse/gqa",)),
+    "fuse/qk_norm": (test_qk_norm.normed, ("fuse/gqa",)),
     "fuse/skip_rms_norm": (test_skip_rms_norm.graph, ()),
     "fuse/skip_layer_norm": (
         lambda: test_lower_norms.graph(
@@ -100,7 +102,12 @@ FIRES: dict[str, tuple[Callable[[], ir.Model], tuple[str, ...]]] = {
     "fuse/moe": (lambda: generic("mixtral")[0], ()),
     "lower/gqa_to_standard": (llama, ("fuse/gqa",)),
     "lower/ms_to_standard": (test_mha.bert, ("fuse/mha",)),
+    "lower/split_if": (lambda: llama(test_rope_tables.of(test_rope_tables.LONG)), ("fuse/gqa",)),
+    "lower/one_rope_table": (
+        lambda: llama(test_rope_tables.of(test_rope_tables.LONG)), ("fuse/gqa", "lower/split_if"),
+    ),
     "lower/unpack_qkv": (llama, ("fuse/gqa", "fuse/pack_qkv")),
+    "lower/separate_qk_norm": (test_qk_norm.normed, ("fuse/gqa", "fuse/qk_norm")),
     "lower/separate_rope": (llama, ("fuse/gqa",)),
     "lower/attention": (llama, ()),
     "lower/rotary_to_ms": (llama, ()),

@@ -10,7 +10,7 @@ tokens hold what was there before; no query looks at them. A query sees the slot
 last few.
 
 Features: ``cache``, ``packed_qkv``, ``do_rotary``, ``interleaved``, ``softcap``, ``local_window``, ``attention_bias``,
-``head_sink``, ``smooth_softmax``, ``qk_norm``.
+``head_sink``, ``smooth_softmax``, ``qk_norm``; ``without_shape`` is the same body without a Shape node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbench.functions.contrib import rotate
 
 FEATURES = (
     "cache", "packed_qkv", "do_rotary", "interleaved", "softcap", "local_window", "attention_bias",
-    "head_sink", "smooth_softmax", "qk_norm",
+    "head_sink", "smooth_softmax", "qk_norm", "without_shape",
 )  # fmt: skip
 INPUTS = {
     "query": 0, "key": 1, "value": 2, "past_key": 3, "past_value": 4, "seqlens_k": 5, "total_sequence_length": 6,
@@ -46,19 +46,25 @@ def inputs(features: frozenset[str]) -> list[str]:
 def attributes(features: frozenset[str]) -> list[str]:
     """The attributes that every call of a variant gives."""
     more = [a for f in FEATURES if f in features for a in _ATTRIBUTES.get(f, ())]
+    if "without_shape" in features:
+        more += ["head_size", *["rotary_half"] * ("do_rotary" in features)]
     return ["num_heads", "kv_num_heads", "scale: float", *more]
 
 
 def text(features: frozenset[str]) -> str:
     """Signature and body of the variant with these features."""
+    counts = "without_shape" in features
     parts = [
-        _SIZES,
-        _SPLIT if "packed_qkv" in features else "",
+        _CONSTANTS,
+        _given("head_size", "D_1") + _same("D_1", "head_1") if counts else "",
+        _length("query", 1, "S_1", counts),
+        "\n  S = Squeeze (S_1, axis0)\n",
+        ("" if counts else _PACKED_SIZE) + _SPLIT if "packed_qkv" in features else "",
         _heads("query" if "packed_qkv" not in features else "query_part", "key", "value", "packed_qkv" in features),
         _NORM if "qk_norm" in features else _same("query_BSHD", "query_normal") + _same("key_BSKD", "key_normal"),
         _POSITIONS,
-        _rotated("interleaved" in features) if "do_rotary" in features else _TURN,
-        _CACHE if "cache" in features else _NO_CACHE,
+        _rotated("interleaved" in features, counts) if "do_rotary" in features else _TURN,
+        _cache(counts) if "cache" in features else _NO_CACHE,
         _SCORES,
         _CAP if "softcap" in features else _same("raw_BHST", "capped_BHST"),
         _BIAS if "attention_bias" in features else _same("capped_BHST", "biased_BHST"),
@@ -87,7 +93,30 @@ def _heads(query: str, key: str, value: str, packed: bool) -> str:
 """
 
 
-_SIZES = """
+def _given(attribute: str, name: str) -> str:
+    """A size that the call gives as a number."""
+    return f"""
+  {name}_number = Constant <value_int: int = @{attribute}> ()
+  {name} = Unsqueeze ({name}_number, axis0)
+"""
+
+
+def _length(x: str, axis: int, out: str, counts: bool) -> str:
+    """The size of an axis as ``[1]``, read off or counted: one number of each slot is made 1, whatever it is."""
+    if not counts:
+        return f"\n  {out} = Shape <start = {axis}, end = {axis + 1}> ({x})\n"
+    return f"""
+  {out}_numbers = Slice ({x}, axis0, one_1, rest)
+  {out}_bools = Cast <to = 9> ({out}_numbers)
+  {out}_true = Equal ({out}_bools, {out}_bools)
+  {out}_ones = Cast <to = 7> ({out}_true)
+  {out}_sums = ReduceSum <keepdims = 0> ({out}_ones, axis{axis})
+  {out}_sum = ReduceMax <keepdims = 0> ({out}_sums)
+  {out} = Reshape ({out}_sum, one_1)
+"""
+
+
+_CONSTANTS = """
   zero = Constant <value_int: int = 0> ()
   one = Constant <value_int: int = 1> ()
   axis0 = Constant <value_ints: ints = [0]> ()
@@ -105,16 +134,16 @@ _SIZES = """
   G_1 = Div (H_1, K_1)
   by_query_head = Concat <axis = 0> (kept, H_1, rest)
   by_key_head = Concat <axis = 0> (kept, K_1, rest)
-  S_1 = Shape <start = 1, end = 2> (query)
-  S = Squeeze (S_1, axis0)
 """
-_SPLIT = """
+_PACKED_SIZE = """
   width_1 = Shape <start = 2, end = 3> (query)
   twice_1 = Add (K_1, K_1)
   heads_1 = Add (H_1, twice_1)
-  size_1 = Div (width_1, heads_1)
-  query_width = Mul (H_1, size_1)
-  key_width = Mul (K_1, size_1)
+  head_1 = Div (width_1, heads_1)
+"""
+_SPLIT = """
+  query_width = Mul (H_1, head_1)
+  key_width = Mul (K_1, head_1)
   widths = Concat <axis = 0> (query_width, key_width, key_width)
   query_part, key_part, value_part = Split <axis = 2> (query, widths)
 """
@@ -146,9 +175,10 @@ _FLAT = """
 """
 
 
-def _rotated(interleaved: bool) -> str:
+def _rotated(interleaved: bool, counts: bool) -> str:
     both = (("query_flat", "query_BHSD"), ("key_flat", "key_BKSD"))
-    return _FLAT + rotate.positioned() + "".join(rotate.rotated(x, out, interleaved) for x, out in both)
+    half = _given("rotary_half", "half_1") if counts else ""
+    return _FLAT + rotate.positioned(half=half) + "".join(rotate.rotated(x, out, interleaved) for x, out in both)
 
 
 _NO_CACHE = """
@@ -158,9 +188,15 @@ _NO_CACHE = """
   key_BKTD = Identity (key_BKSD)
   value_BKTD = Identity (value_BKSD)
 """
+
+
+def _cache(counts: bool) -> str:
+    size = "" if counts else "\n  D_1 = Shape <start = 3, end = 4> (past_key)\n"
+    return _length("past_key", 2, "P_1", counts) + size + _CACHE
+
+
 # A slot holds an old token, a new one, or what nobody looks at; each is somewhere in past and new side by side.
 _CACHE = """
-  P_1 = Shape <start = 2, end = 3> (past_key)
   slots_1 = Max (P_1, T_1)
   both_1 = Add (P_1, S_1)
   last_1 = Sub (both_1, one_1)
@@ -177,7 +213,6 @@ _CACHE = """
   source_BT = Where (is_new_BT, fresh_BT, old_1T)
   leading = Constant <value_ints: ints = [1, 3]> ()
   source_B1T1 = Unsqueeze (source_BT, leading)
-  D_1 = Shape <start = 3, end = 4> (past_key)
   wide = Concat <axis = 0> (one_1, K_1, one_1, D_1)
   source_BKTD = Expand (source_B1T1, wide)
   keys = Concat <axis = 2> (past_key, key_BKSD)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 
-def positioned(tables: str = "cos_cache, sin_cache", positions: str = "positions_BS") -> str:
-    """Rows of the tables for each token, ``cos_B1SR`` and ``sin_B1SR``, and the constants that rotating needs."""
+def positioned(tables: str = "cos_cache, sin_cache", positions: str = "positions_BS", half: str = "") -> str:
+    """Rows of the tables for each token, ``cos_B1SR`` and ``sin_B1SR``, and the constants that rotating needs.
+
+    ``half`` makes ``half_1 [1]``, the width of the tables, where it is not to be read off them.
+    """
     cos, sin = tables.split(", ")
+    half = half or f"half_1 = Shape <start = 1, end = 2> ({cos})"
     return f"""
   rotary_axis1 = Constant <value_ints: ints = [1]> ()
   rotary_last = Constant <value_ints: ints = [-1]> ()
   rotary_zero = Constant <value_ints: ints = [0]> ()
   rotary_end = Constant <value_ints: ints = [9223372036854775807]> ()
-  half_1 = Shape <start = 1, end = 2> ({cos})
+  {half}
   rotated_1 = Add (half_1, half_1)
   cos_BSR = Gather <axis = 0> ({cos}, {positions})
   sin_BSR = Gather <axis = 0> ({sin}, {positions})

@@ -198,7 +198,9 @@ def _padding(
     lengths = new(SLOT_LENGTHS, [attention_mask], like=shapes)
     dtype, visible = like.dtype or site.dtype, mask.outputs[0]
     shape = list(visible.shape) if visible.shape is not None else [None] * 4
-    bias = new(MASK_BIAS, [visible, like], like=[(dtype, shape)], lowest=LOWEST.get(dtype, -65504.0))
+    bias = new(
+        MASK_BIAS, [visible], like=[(dtype, shape)], lowest=LOWEST.get(dtype, -65504.0), dtype=int(dtype)
+    )  # fmt: skip
     return list(lengths.outputs), bias.outputs[0], [(SLOT_LENGTHS, ""), (MASK_BIAS, "")], [lengths, bias]
 
 

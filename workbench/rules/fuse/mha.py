@@ -15,7 +15,6 @@ After::
 
 from __future__ import annotations
 
-import numpy as np
 import onnx_ir as ir
 
 from workbench.functions import MASK_BIAS, PADDING_MASK
@@ -25,7 +24,6 @@ from workbench.rules.graph import attr, last_dim, made_by, new, outputs_used, ra
 from workbench.types import MS_DOMAIN, OpId, Role, Stage
 
 MHA, ATTENTION, CAST = OpId("MultiHeadAttention", MS_DOMAIN), OpId("Attention"), OpId("Cast")
-CONSTANT = OpId("Constant")
 OPTIONAL = ("key_padding_mask", "attention_bias")
 Mask = tuple[ir.Value | None, ir.Value | None, list[ir.Node], list[tuple[OpId, str]]]
 """Real keys, bias, the nodes that make them and the functions of these."""
@@ -85,10 +83,9 @@ def _mask(site: Site, mask: ir.Value | None) -> Mask:
         raise Refusal("the kernel takes neither the keys' padding nor a bias", kind="fact")
     dtype = required(site.node, 0).dtype or site.dtype
     shape = list(mask.shape) if mask.shape is not None else [None] * 4
-    # A number of its own says the dtype: the query must have no second reader, or it is packed no more.
-    like = new(CONSTANT, [], like=[(dtype, [])], value=ir.tensor(np.zeros((), dtype.numpy()), dtype=dtype))
-    bias = new(MASK_BIAS, [mask, like.outputs[0]], like=[(dtype, shape)], lowest=LOWEST.get(dtype, -65504.0))
-    return None, bias.outputs[0], [like, bias], [(MASK_BIAS, "")]
+    lowest = LOWEST.get(dtype, -65504.0)
+    bias = new(MASK_BIAS, [mask], like=[(dtype, shape)], lowest=lowest, dtype=int(dtype))
+    return None, bias.outputs[0], [bias], [(MASK_BIAS, "")]
 
 
 def _float(site: Site, mask: ir.Value) -> Mask:

@@ -20,7 +20,7 @@ import dataclasses
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.graph import attr, attributes_of, last_dim, made_by, new, rank, required, scope, value_in
+from workbench.rules.graph import attr, last_dim, made_by, new, rank, renewed, required, scope, value_in
 from workbench.types import MS_DOMAIN, SCOPE_KEY, OpId, Role, Stage
 
 GQA, MATMUL, ADD = OpId("GroupQueryAttention", MS_DOMAIN), OpId("MatMul"), OpId("Add")
@@ -47,9 +47,11 @@ class Projection:
 def rewrite(site: Site) -> Rewrite:
     """Pack three projections of one input; refuse anything else between input and attention."""
     node = site.node
+    if value_in(node, 14) is not None:  # onnxruntime-ep-webgpu 0.4.0 refuses it, and nobody emits it
+        raise Refusal("the kernel normalises query and key, and takes them apart only")
     found = projections(node)
     nodes = _packed(found)
-    gqa = new(GQA, [nodes[-1].outputs[0], None, None, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
+    gqa = renewed(node, [nodes[-1].outputs[0], None, None, *node.inputs[3:]])
     for made in nodes:
         made.metadata_props[SCOPE_KEY] = f"{scope(node)}.qkv_proj"
     return Rewrite([*nodes, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))

@@ -24,15 +24,19 @@ from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.features import FEATURES
 from workbench.rules.graph import attr, last_dim, opset, outputs_used, required, value_in
 from workbench.rules.inline import stand_in
-from workbench.types import MS_DOMAIN, OpId, Stage
+from workbench.types import MS_DOMAIN, ROTARY_OFFSET_KEY, OpId, Stage
 
 GQA = OpId("GroupQueryAttention", MS_DOMAIN)
-STANDARD = ("MatMul", "Softmax", "Where", "Shape", "GatherElements", "Expand", "Range", "ReduceMean", "Tanh")
+STANDARD = ("MatMul", "Softmax", "Where", "GatherElements", "Expand", "Range", "ReduceMean", "Tanh")
+SHAPE = OpId("Shape", "", "shape")
+"""Not produced where it must not remain: lengths are counted then."""
 SINCE = 18
 """The first version of the standard in which reductions take axes as inputs, as the bodies give them."""
-LOWERED = ("do_rotary", "packed_qkv", "local_window", "attention_bias", "qk_norm", "head_sink", "smooth_softmax")
-"""A kernel without one of these is replaced as a whole. Not so for softcap: the one provider whose kernel ignores it
-must not be given a Shape, which the body needs."""
+LOWERED = (
+    "do_rotary", "packed_qkv", "local_window", "attention_bias", "qk_norm", "packed_qk_norm", "unrotated_qk_norm",
+    "head_sink", "smooth_softmax", "softcap",
+)  # fmt: skip
+"""A kernel without one of these is replaced as a whole."""
 
 
 def rewrite(site: Site) -> Rewrite:
@@ -42,13 +46,17 @@ def rewrite(site: Site) -> Rewrite:
     if opset(site.model) < SINCE:
         raise Refusal(f"the graph is of opset {opset(site.model)}, and the body is written for {SINCE} and later")
     features = [name for name, asks in _FEATURES.items() if asks(node)]
+    features += [] if SHAPE.feature in site.allows else ["without_shape"]
     size = _head_size(node, "packed_qkv" in features)
     given: dict[str, Any] = {
         "num_heads": attr(node, "num_heads", 0), "kv_num_heads": attr(node, "kv_num_heads", 0),
         "scale": float(attr(node, "scale", 0.0)) or float(size) ** -0.5, "softcap": float(attr(node, "softcap", 0.0)),
         "local_window_size": attr(node, "local_window_size", -1),
-        "qk_norm_epsilon": float(attr(node, "qk_norm_epsilon", 1e-6)),
+        "qk_norm_epsilon": float(attr(node, "qk_norm_epsilon", 1e-6)), "head_size": size,
+        "rotary_half": last_dim(value_in(node, 7)),
     }  # fmt: skip
+    if None in given.values() and {"without_shape", "do_rotary"} <= set(features):
+        raise Refusal("the width of the RoPE tables is not known", kind="unmatched")
     kept = [name.split(":")[0] for name in gqa.attributes(frozenset(features))]
     inputs = [required(node, gqa.INPUTS[name]) for name in gqa.inputs(frozenset(features))]
     outputs = list(node.outputs[:3])
@@ -58,6 +66,8 @@ def rewrite(site: Site) -> Rewrite:
 
 
 def _check(node: ir.Node) -> None:
+    if ROTARY_OFFSET_KEY in node.metadata_props:
+        raise Refusal("its RoPE tables are two in one, and no body is written for that", kind="unmatched")
     if value_in(node, 9) is not None:
         raise Refusal("position_ids are given to the kernel, which reads them differently for a prompt and after it")
     if value_in(node, 12) is not None or value_in(node, 13) is not None:
@@ -93,6 +103,7 @@ RULE = Rule(
     anchors=(GQA,),
     removes=frozenset({GQA, *(OpId(GQA.op_type, MS_DOMAIN, name) for name in LOWERED)}),
     produces=frozenset(OpId(name) for name in STANDARD),
+    optional=frozenset({SHAPE}),
     rewrite=rewrite,
     needs="causal, a whole cache or none, not quantized, no positions given to the kernel",
     pattern="out = com.microsoft.GroupQueryAttention(query, key?, value?, past_key?, past_value?, lengths, total)",

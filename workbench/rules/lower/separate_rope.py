@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
 from workbench.rules.graph import attr, attributes_of, last_dim, new, required, value_in
-from workbench.types import MS_DOMAIN, OpId, Stage
+from workbench.types import MS_DOMAIN, ROTARY_OFFSET_KEY, OpId, Stage
 
 GQA, MS_ROTARY = OpId("GroupQueryAttention", MS_DOMAIN), OpId("RotaryEmbedding", MS_DOMAIN)
 
@@ -26,6 +26,10 @@ def rewrite(site: Site) -> Rewrite:
     node = site.node
     if value_in(node, 1) is None:
         raise Refusal("query, key and value are packed; unpack them first", kind="unmatched")
+    if value_in(node, 14) is not None:
+        raise Refusal("it normalises query and key before it rotates them; take that out first", kind="unmatched")
+    if ROTARY_OFFSET_KEY in node.metadata_props:
+        raise Refusal("its tables are two in one; take one of them first", kind="unmatched")
     positions = _positions(site)
     cos, sin = required(node, 7), required(node, 8)
     width = last_dim(cos)

@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.graph import attr, attributes_of, last_dim, new, required, value_in
+from workbench.rules.graph import attr, last_dim, new, renewed, required, value_in
 from workbench.types import MS_DOMAIN, OpId, Stage
 
 GQA, SPLIT, CONSTANT = OpId("GroupQueryAttention", MS_DOMAIN), OpId("Split"), OpId("Constant")
@@ -24,6 +24,17 @@ GQA, SPLIT, CONSTANT = OpId("GroupQueryAttention", MS_DOMAIN), OpId("Split"), Op
 
 def rewrite(site: Site) -> Rewrite:
     """Cut the last axis into the query heads, the key heads and the value heads."""
+    node, (nodes, apart) = site.node, unpacked(site)
+    gqa = renewed(node, [*apart, *node.inputs[3:]])
+    return Rewrite([*nodes, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
+
+
+def unpacked(site: Site) -> tuple[list[ir.Node], list[ir.Value]]:
+    """The nodes that cut a packed input, and what they make of it.
+
+    Raises:
+        Refusal: nobody knows how wide a head is.
+    """
     node = site.node
     packed = required(node, 0)
     heads, kv_heads = attr(node, "num_heads", 0), attr(node, "kv_num_heads", 0)
@@ -33,8 +44,7 @@ def rewrite(site: Site) -> Rewrite:
     leading = list(packed.shape[:-1]) if packed.shape is not None else [None, None]
     sizes = new(CONSTANT, [], like=[(ir.DataType.INT64, [3])], value=ir.tensor(np.array(widths, np.int64)))
     split = new(SPLIT, [packed, sizes.outputs[0]], like=[(dtype, [*leading, w]) for w in widths], axis=-1)
-    gqa = new(GQA, [*split.outputs, *node.inputs[3:]], like=node.outputs, **attributes_of(node))
-    return Rewrite([sizes, split, gqa], dict(zip(node.outputs, gqa.outputs, strict=True)))
+    return [sizes, split], list(split.outputs)
 
 
 def _head_size(node: ir.Node, heads: int) -> int:
