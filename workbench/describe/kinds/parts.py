@@ -163,7 +163,12 @@ def application_inputs(builder: WorkflowBuilder, ends: Ends, names: list[str], p
     }
 
 
+def mask_inputs(builder: WorkflowBuilder, ends: Ends, names: list[str]) -> dict[str, str]:
+    """Masks over what an encoder reads. Nobody need give one: a text or a sound alone is not padded, so all is real."""
+    return {port: builder.application(f"application.{port}", ends.inputs[port], port, default=1) for port in names}
+
+
 __all__ = [
     "CONTROLS", "DECODES", "EOS", "LIMIT", "LONGEST", "MAX_CONTEXT", "POLICY", "Ends", "add_controls", "add_graph",
-    "add_policy", "add_text_end", "add_token_cell", "application_inputs", "text_loop",
+    "add_policy", "add_text_end", "add_token_cell", "mask_inputs", "application_inputs", "text_loop",
 ]  # fmt: skip
