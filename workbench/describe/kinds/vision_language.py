@@ -56,6 +56,7 @@ class VisionLanguageFacts:
         'how a picture becomes the inputs of the vision graph, step by step, as in [{"op": "decode_rgb"}, ...]'
     )
     eos_token_id: int | Sequence[int] = fact(EOS)
+    image_token_id: int | None = fact("id of the token in whose place a picture's features are put", default=None)
     contents: Mapping[str, str] = fact("what each input of the vision graph holds", default_factory=dict)
 
 
@@ -101,7 +102,7 @@ def _write(subject: Subject, builder: WorkflowBuilder, *, in_graphs: bool) -> No
     tokens = embedding.inputs["input_ids"]
     builder.request("request.input_ids", tokens, "prompt_tokens")
     add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
-    add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id)
+    add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id, image=said.image_token_id)
     builder.add(_look(subject, builder, said, vision))
     feature = _the(subject, EMBEDDING, [name for name in embedding.inputs if name != "input_ids"], "input for features")
     embeds = _the(subject, EMBEDDING, list(embedding.outputs), "output")
