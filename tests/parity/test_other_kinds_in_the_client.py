@@ -11,12 +11,12 @@ import onnx
 import onnx.parser
 import pytest
 
-from tests.metadata_packages import VOCAB, tokenizer_folder
+from tests.metadata_packages import TRANSFORMS, VOCAB, tokenizer_folder
 from workbench.describe import DescribedPackage, describe
 
 pytest.importorskip("onnx_genai", reason="onnx-genai is not installed: pip install ep-workbench[genai]")
 
-WORD, START, EOS, STEPS, LAST = 5, 2, 3, 8, VOCAB - 1
+WORD, START, EOS, STEPS = 5, 2, 3, 8
 _HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
 _SCORES = f"""
     depth = Constant <value_int: int = {VOCAB}> ()
@@ -84,6 +84,38 @@ HYBRID = f"""{_HEAD} hybrid (int64[batch, sequence] input_ids, int64[batch, tota
     present__1__key = Concat <axis = 2> (past_key_values__1__key, new)
     present__1__value = Concat <axis = 2> (past_key_values__1__value, new)
   }}"""
+VISION = f"""{_HEAD} vision (float[images, 3, 8, 8] pixel_values) => (float[patches, 1] image_features) {{
+    axes = Constant <value_ints: ints = [1, 2, 3]> ()
+    summed = ReduceSum <keepdims = 0> (pixel_values, axes)
+    behind = Constant <value_ints: ints = [1]> ()
+    image_features = Unsqueeze (summed, behind)
+  }}"""
+EMBEDDING = f"""{_HEAD} embedding (int64[batch, sequence] input_ids, float[patches, 1] image_features)
+  => (float[batch, sequence, 1] inputs_embeds) {{
+    wide = Cast <to = 1> (input_ids)
+    rows = Shape <start = 0, end = 1> (image_features)
+    added = Cast <to = 1> (rows)
+    sum = Add (wide, added)
+    behind = Constant <value_ints: ints = [2]> ()
+    inputs_embeds = Unsqueeze (sum, behind)
+  }}"""
+EMBEDDED = f"""{_HEAD} decoder (float[batch, sequence, 1] inputs_embeds, int64[batch, total] attention_mask,
+    float[batch, 1, past, 4] past_key_values__0__key, float[batch, 1, past, 4] past_key_values__0__value)
+  => (float[batch, sequence, {VOCAB}] logits, float[batch, 1, total, 4] present__0__key,
+      float[batch, 1, total, 4] present__0__value) {{
+    behind = Constant <value_ints: ints = [2]> ()
+    flat = Squeeze (inputs_embeds, behind)
+    ids = Cast <to = 7> (flat)
+    length = Shape <start = 2, end = 3> (past_key_values__0__key)
+    sum = Add (ids, length)
+    {_SCORES}
+    axis = Constant <value_ints: ints = [1]> ()
+    stood = Unsqueeze (inputs_embeds, axis)
+    shape = Constant <value_ints: ints = [1, 1, 1, 4]> ()
+    new = Expand (stood, shape)
+    present__0__key = Concat <axis = 2> (past_key_values__0__key, new)
+    present__0__value = Concat <axis = 2> (past_key_values__0__value, new)
+  }}"""
 _RUN = (
     "import json, sys, onnx_genai; e = onnx_genai.Engine.from_dir(sys.argv[1]); "
     "print(json.dumps(list(e.generate(sys.argv[2], max_tokens=int(sys.argv[3]), temperature=0.0).token_ids)))"
@@ -135,3 +167,10 @@ def test_an_encoder_runs_once_and_the_decoder_reads_what_it_gave(tmp_path: Path)
 
 def test_a_recurrent_state_goes_from_step_to_step(tmp_path: Path) -> None:
     assert tokens(tmp_path, "hybrid", {"model": HYBRID}, eos_token_id=EOS) == counted(WORD, 0)
+
+
+def test_a_picture_may_be_absent(tmp_path: Path) -> None:
+    """Every row of features would be added to every token; there is none."""
+    graphs = {"vision": VISION, "embedding": EMBEDDING, "decoder": EMBEDDED}
+    facts = {"transforms": TRANSFORMS, "eos_token_id": EOS, "image_token_id": 4}
+    assert tokens(tmp_path, "vision-language", graphs, **facts) == counted(WORD, 0)
