@@ -45,6 +45,7 @@ class Spelled:
         decoder.check_prompt(self.subject)
         add_model(self.subject, self.builder, capacity=self.capacity)
         add_tokenizer(self.subject, self.builder)
+        decoder.say_ends(self.subject, self.builder)
         self._ends()
         self._components()
         self._controls()

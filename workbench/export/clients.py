@@ -35,9 +35,10 @@ def check_client(
         _one_decoder(package)
     if METADATA in clients:
         _takes(runtime, search=bool(search), window_cache=window_cache)
-        if tokenizer is False:
+        if tokenizer is False or (package.tokenizer is None and tokenizer in (None, True)):
+            found = "tokenizer=False" if tokenizer is False else f"{package!r} has no tokenizer"
             raise SaveError(
-                f"tokenizer=False: {METADATA} loads no folder without tokenizer.json. Leave it out, or give "
+                f"{found}: {METADATA} loads no folder without tokenizer.json. Give the folder of one with "
                 "tokenizer=FOLDER."
             )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+from pathlib import Path
 
 import onnx_ir as ir
 import pytest
 
 from tests.unit.describe.described import PACKAGES, SPELLED, described
-from tests.unit.export.folders import package, source
+from tests.unit.export.folders import package, source, write_source
 from tests.unit.metadata.client import ask
 from tests.unit.metadata.test_client import pytestmark as _client
 from workbench import build, describe
@@ -19,6 +20,7 @@ from workbench.describe.policy import graphs
 from workbench.errors import ArgumentError, UnknownNameError, UnsupportedError
 from workbench.metadata import decoder_io, derived_capabilities, load
 from workbench.package import Package
+from workbench.package import load as load_package
 
 KINDS = {
     "growing": "decoder", "growing-portable": "decoder", "windowed": "windows", "windowed-portable": "windows",
@@ -83,6 +85,21 @@ def test_the_ends_of_a_text_are_named() -> None:
     assert {name: fact.id for name, fact in tokens.special_tokens.items()} == {"pad": 3, "bos": 1, "eos": 2}
     assert tokens.special_tokens["eos"].content == "</s>"
     assert described("growing").to("v1").data["package"]["tokenizer"]["special_tokens"]["eos_token_id"] == [2]
+
+
+@pytest.mark.parametrize("policy", ["runtime", "graphs"])
+def test_a_model_without_an_end_runs_to_the_limit(policy: str, tmp_path: Path) -> None:
+    place = write_source(tmp_path / "x", eos_token_id=None)
+    made = describe(build(place, execution_provider="cpu", dtype="float32"), policy=policy)
+    assert "names no end of text" in made.notes[0] and [str(found) for found in made.validate("v1")] == []
+    assert "eos" not in made.document.package.tokenizer.special_tokens  # type: ignore[union-attr]
+
+
+def test_a_file_of_unknown_origin_is_described_by_its_ports(tmp_path: Path) -> None:
+    package("cpu", windowed=True).save(tmp_path / "x", progress=False)
+    found = describe(load_package(tmp_path / "x" / "model.onnx"))
+    assert found.kind == "windows"  # GroupQueryAttention says so
+    assert found.document.package is found.document.model is None and found.validate("v1").errors == ()
 
 
 def test_faces() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -11,11 +12,12 @@ import onnx
 import pytest
 import yaml
 
-from tests.unit.export.folders import change_graph, exported, package
+from tests.unit.export.folders import change_graph, exported, package, source
+from workbench.build import build
 from workbench.cli import main
 from workbench.describe import describe
 from workbench.errors import ArgumentError, SaveError, UnknownNameError, UnsupportedError
-from workbench.export import lint
+from workbench.export import export, lint
 from workbench.metadata import validate
 from workbench.package import load
 
@@ -46,6 +48,14 @@ def test_each_client_gets_its_file(ep: str, runtime: str, files: set[str], tmp_p
     loaded = load(tmp_path / "x", verify=True)  # still a package, and it can be described again
     assert report.metadata is not None
     assert words_of(tmp_path / "x") == report.metadata.to("v1").data == describe(loaded).to("v1").data
+
+
+def test_a_cache_that_is_told_where_to_write_can_be_described_again(tmp_path: Path) -> None:
+    made = build(source(), execution_provider="default", dtype="float32", cache_length=32)
+    export(made, tmp_path / "x", runtime="onnx-genai", progress=False)
+    again = describe(load(tmp_path / "x"))
+    assert again.to("v1").data == words_of(tmp_path / "x") and again.models == {}
+    assert describe(load(tmp_path / "x"), policy="graphs").data == again.data
 
 
 def test_the_document_stands_in_every_face(tmp_path: Path) -> None:
@@ -92,8 +102,10 @@ def test_lint_holds_ports_against_the_graph(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'onnx-genai'. Known: both, onnx-genai, onnxruntime-genai"):
         exported(tmp_path / "x", runtime="onnx_genai")
-    with pytest.raises(SaveError, match="onnx-genai loads no folder without tokenizer.json. Leave it out"):
+    with pytest.raises(SaveError, match="tokenizer=False: onnx-genai loads no folder without tokenizer.json. Give the"):
         exported(tmp_path / "x", runtime="both", tokenizer=False)
+    with pytest.raises(SaveError, match="has no tokenizer: onnx-genai loads no folder.*tokenizer=FOLDER"):
+        export(dataclasses.replace(package(), source=None), tmp_path / "x", runtime="onnx-genai")
     with pytest.raises(UnsupportedError, match="search is an option of onnxruntime-genai alone.*Leave it out"):
         exported(tmp_path / "x", runtime="onnx-genai", search={"top_k": 3})
     with pytest.raises(UnsupportedError, match="window_cache is an option of onnxruntime-genai alone"):
@@ -113,8 +125,6 @@ def test_a_description_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.unit.export.folders import source
-
     arguments = ["export", str(source()), "-o", str(tmp_path / "x"), "--runtime"]
     assert main([*arguments, "both", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["metadata"] == words_of(tmp_path / "x")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds.base import Kind
-from workbench.describe.sections import add_model, add_tokenizer
+from workbench.describe.sections import add_model, add_tokenizer, ends_of
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
 from workbench.describe.token_ports import narrow, with_int64_tokens
@@ -37,12 +37,12 @@ def grows(subject: Subject) -> bool:
     return is_decoder(subject) and subject.graphs["model"].capacity(PAST[0]) is None
 
 
-def is_decoder(subject: Subject) -> bool:
-    """One graph that takes tokens (and a mask, positions, a cache) and gives logits."""
+def is_decoder(subject: Subject, besides: Iterable[str] = ("attention_mask", "position_ids")) -> bool:
+    """One graph that takes tokens, a cache and nothing ``besides`` these, and gives logits."""
     if tuple(subject.graphs) != ("model",) or not subject.cache():
         return False
     facts = subject.graphs["model"]
-    fed = {"input_ids", "attention_mask", "position_ids", *(pair.past.name for pair in subject.cache())}
+    fed = {"input_ids", *besides, *(pair.past.name for pair in subject.cache())}
     return "input_ids" in facts.inputs and "logits" in facts.outputs and set(facts.inputs) <= fed
 
 
@@ -52,6 +52,7 @@ def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = 
     subject = in_int64(subject, builder)
     add_model(subject, builder, capacity=capacity)
     add_tokenizer(subject, builder)
+    say_ends(subject, builder)
     feeds = add_inputs(subject, builder)
     add_components(subject, builder)
     add_cache(subject, builder)
@@ -82,6 +83,12 @@ def check_prompt(subject: Subject) -> None:
             "This graph takes one token at a time (graph_capture=True), and onnx-genai gives it the whole prompt at "
             "once. Build it without graph_capture."
         )
+
+
+def say_ends(subject: Subject, builder: WorkflowBuilder) -> None:
+    """A note where nothing ends a text."""
+    if not ends_of(subject):
+        builder.notes.append("The model names no end of text: every answer is as long as the request allows.")
 
 
 def in_int64(subject: Subject, builder: WorkflowBuilder) -> Subject:

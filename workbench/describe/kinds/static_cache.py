@@ -21,14 +21,23 @@ _ROOM = "Prompt and answer together have at most {} tokens: the slots of the cac
 
 def fits(subject: Subject) -> bool:
     """A decoder whose cache has a fixed length."""
-    return decoder.is_decoder(subject) and subject.graphs["model"].capacity(PAST[0]) is not None
+    ends = decoder.is_decoder(subject) or is_told(subject)
+    return ends and subject.graphs["model"].capacity(PAST[0]) is not None
+
+
+def is_told(subject: Subject) -> bool:
+    """Whether the graph has the ports already, as in a folder that was exported."""
+    told = (WRITE_INDICES, KV_LENGTHS)
+    return decoder.is_decoder(subject, told) and set(told) <= set(subject.graphs["model"].inputs)
 
 
 def write(subject: Subject, builder: WorkflowBuilder) -> None:
     """By indexed scatter where the graph can be told the slot, else by the runtime's decode loop."""
     capacity, model = subject.graphs["model"].capacity(PAST[0]), subject.package.models["model"]
     assert capacity is not None
-    if can_be_told(model):
+    if is_told(subject):
+        Spelled(subject, builder, capacity, told=True).write()
+    elif can_be_told(model):
         builder.models["model"] = with_cache_ports(model)
         builder.notes.append(f"The graph takes {WRITE_INDICES} and {KV_LENGTHS} in place of a mask and positions.")
         Spelled(subject.with_model("model", builder.models["model"]), builder, capacity, told=True).write()
@@ -39,7 +48,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
 
 def spell(subject: Subject, builder: WorkflowBuilder) -> None:
     """Every step, whoever finds the slot."""
-    if can_be_told(subject.package.models["model"]):
+    if is_told(subject) or can_be_told(subject.package.models["model"]):
         write(subject, builder)
     else:
         spelled.spell(subject, builder)

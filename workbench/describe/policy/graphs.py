@@ -27,12 +27,16 @@ def greedy(dtype: ir.DataType, *, last: bool = False) -> ir.Model:
     """``logits [B, S, V], write_indices [B], kv_lengths [B] -> token [B, 1]``: the largest logit of each row's last
     real token, which is the ``kv_lengths - write_indices``-th of the new ones. Of equal logits the first. ``last``: the
     logits are those of the last real token alone, ``[B, 1, V]``."""
-    at = "last_B = Sub (kv_lengths, kv_lengths)" if last else "last_B = Sub (new_B, one)"
+    at = (
+        "last_B = Sub (kv_lengths, kv_lengths)"
+        if last
+        else """one = Constant <value_int: int = 1> ()
+        new_B = Sub (kv_lengths, write_indices)
+        last_B = Sub (new_B, one)"""
+    )
     return _graph(f"""greedy ({_TYPES[dtype]}[B, {1 if last else "S"}, V] logits, int64[B] write_indices,
       int64[B] kv_lengths) => (int64[B, 1] token) {{
-        one = Constant <value_int: int = 1> ()
         axes12 = Constant <value_ints: ints = [1, 2]> ()
-        new_B = Sub (kv_lengths, write_indices)
         {at}
         last_B11 = Unsqueeze (last_B, axes12)
         last_B1V = GatherND <batch_dims = 1> (logits, last_B11)
@@ -86,7 +90,8 @@ def termination(ends: Sequence[int], capacity: int) -> ir.Model:
     """``token [B, 1], cache_lengths [B], active [B] -> next_active [B], done [B], accepted_len [B]``: a row goes on
     unless its token is one of ``ends`` or there is no slot for another; an active row has accepted one token."""
     if ends:
-        ended = f"""ends = Constant <value_ints: ints = [{", ".join(map(str, ends))}]> ()
+        ended = f"""axis1 = Constant <value_ints: ints = [1]> ()
+        ends = Constant <value_ints: ints = [{", ".join(map(str, ends))}]> ()
         equal_BE = Equal (token, ends)
         equal_int_BE = Cast <to = 7> (equal_BE)
         any_B = ReduceMax <keepdims = 0> (equal_int_BE, axis1)"""
@@ -94,7 +99,6 @@ def termination(ends: Sequence[int], capacity: int) -> ir.Model:
         ended = "any_B = Sub (cache_lengths, cache_lengths)"
     return _graph(f"""termination (int64[B, 1] token, int64[B] cache_lengths, bool[B] active)
       => (bool[B] next_active, bool[B] done, int64[B] accepted_len) {{
-        axis1 = Constant <value_ints: ints = [1]> ()
         last = Constant <value_int: int = {capacity - 1}> ()
         {ended}
         ended_B = Cast <to = 9> (any_B)
