@@ -17,6 +17,7 @@ import nbformat
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parent
+UNCOMPARED = "NBVAL_IGNORE_OUTPUT"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -37,6 +38,8 @@ def _tidy(notebook: Any) -> None:
     notebook.metadata["language_info"] = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
+        if UNCOMPARED in cell.source and "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET_VIEW, None)
 

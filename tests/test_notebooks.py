@@ -27,10 +27,12 @@ UNCOMPARED = re.compile(r"NBVAL_IGNORE_OUTPUT|NBVAL_SKIP")
 # In teaching order.
 LESSONS = [
     "00_tour.ipynb", "01_one_model_side_by_side.ipynb", "02_why_a_fusion_did_not_fire.ipynb",
-    "03_write_a_rewrite_rule.ipynb", "06_export_step_by_step.ipynb", "08_compare_two_builders.ipynb",
+    "03_write_a_rewrite_rule.ipynb", "06_export_step_by_step.ipynb",
+    "07_what_the_runtime_must_know.ipynb", "08_compare_two_builders.ipynb",
 ]  # fmt: skip
 NEEDS = {
     "06_export_step_by_step.ipynb": ("onnxruntime_genai",),
+    "07_what_the_runtime_must_know.ipynb": ("onnx_genai",),
     "08_compare_two_builders.ipynb": ("mobius", "onnxruntime_genai", "torch"),
 }
 # Of the code cells, at least so many have an output that nbval compares.

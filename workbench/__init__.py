@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         FeedsError,
         FusionError,
         LegalityError,
+        LossyImportError,
         ModelFileError,
         OfflineError,
         SaveError,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from workbench.explain import explain, why_not
     from workbench.export import export, lint
+    from workbench.importing import GenaiImport, import_genai_config
     from workbench.optimize import Optimized, optimize
     from workbench.package import Package, load
     from workbench.rules.recording import Recording
@@ -69,6 +71,7 @@ _PLACES = {
     # hand over
     "describe": "describe",
     "export": "export",
+    "import_genai_config": "importing",
     "lint": "export",
     # run
     "chat": "runtime.chat",
@@ -86,6 +89,7 @@ _PLACES = {
     # results
     "Comparison": "compare",
     "EpSummary": "analysis.ep_summary",
+    "GenaiImport": "importing",
     "InferenceMetadata": "describe",
     "FusionTable": "analysis.tables",
     "GraphDiff": "analysis.diff",
@@ -122,6 +126,7 @@ _PLACES = {
     "FeedsError": "errors",
     "FusionError": "errors",
     "LegalityError": "errors",
+    "LossyImportError": "errors",
     "ModelFileError": "errors",
     "OfflineError": "errors",
     "SaveError": "errors",
@@ -133,18 +138,18 @@ _PLACES = {
 
 __all__ = [
     "build", "build_from_module", "compare", "load", "optimize",
-    "describe", "export", "lint",
+    "describe", "export", "import_genai_config", "lint",
     "run", "generate", "chat",
     "check", "diff", "explain", "histogram", "why_not", "open_in_netron", "ComparePanel", "Report",
-    "Comparison", "EpSummary", "FusionTable", "GraphDiff", "InferenceMetadata", "MissTable", "OpHistogram", "OpTable",
-    "OptimizationReport", "Optimized", "Package",
+    "Comparison", "EpSummary", "FusionTable", "GenaiImport", "GraphDiff", "InferenceMetadata", "MissTable",
+    "OpHistogram", "OpTable", "OptimizationReport", "Optimized", "Package",
     "ParityReport", "Recording", "RuleMatrix", "RuleReport", "Miss",
     "CausalLM", "ExecutionProvider", "Kernel", "ModelConfig", "RopeConfig", "execution_providers",
     "families", "get_ep", "register_ep", "support",
     "OrtCpuSession", "SessionSettings",
     "ArgumentError", "ConfigError", "Diagnostic", "ExecutionError", "FeedsError", "FusionError", "LegalityError",
-    "ModelFileError", "OfflineError", "SaveError", "UnknownNameError", "UnsupportedError", "WeightsError",
-    "WorkbenchError",
+    "LossyImportError", "ModelFileError", "OfflineError", "SaveError", "UnknownNameError", "UnsupportedError",
+    "WeightsError", "WorkbenchError",
 ]  # fmt: skip
 
 

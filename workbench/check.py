@@ -8,9 +8,11 @@ CPU provider, or refuse the model.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +27,17 @@ from workbench.errors import UnsupportedError, some
 from workbench.optimize import as_model, compute_dtype
 from workbench.passes.cleanup import in_order
 from workbench.passes.legality import boundary, problem_of
+from workbench.passes.loadable import of_one_age, refused
 from workbench.passes.wellformed import check_values
 from workbench.rules.features import uses
 from workbench.rules.graph import use_of
-from workbench.runtime.kernels import Schema, best, live, schema
+from workbench.runtime.kernels import Schema, best, live, loads_opset, schema, type_word
 from workbench.types import OpId, dtype_word, parse_dtype
 
 CPU_PROVIDER = "CPUExecutionProvider"
 CONTROL_FLOW = frozenset({OpId("If"), OpId("Loop"), OpId("Scan")})
 CONSTANT = OpId("Constant")
+NESTED = (ir.SequenceType, ir.OptionalType)
 NOTHING: Mapping[ir.DataType, ir.DataType] = {}
 
 
@@ -54,7 +58,18 @@ def check(model: Any, execution_provider: str, dtype: str | None = None) -> Chec
     judged = parse_dtype(dtype) if dtype is not None else own
     swap = {own: judged} if judged != own else NOTHING
     checker = _Checker(ep, judged, swap, best(ep.ort_provider), _cpu())
-    return checker.report(_inlined(graph, ep), _label(model, graph))
+    clone, older = _inlined(graph, ep)
+    return checker.report(clone, _label(model, graph), tuple(_refused(graph)) if ep.ort_provider else (), older)
+
+
+def _refused(graph: ir.Model) -> Iterator[Finding]:
+    """What a session is refused for whatever its nodes are."""
+    for where, text in refused(graph):
+        yield Finding("error", "graph", "", where, "", "refuses", text)
+    version = graph.graph.opset_imports.get("", 1)
+    if not loads_opset(version):
+        text = f"the graph is of opset {version}, and the installed ONNX Runtime takes none as new"
+        yield Finding("error", "opset", "", "", "", "refuses", f"{text}; export with an older one, or upgrade it")
 
 
 def _cpu() -> KernelTable:
@@ -70,17 +85,33 @@ def _label(model: Any, graph: ir.Model) -> str:
     return getattr(model, "name", "") or graph.graph.name or "model"
 
 
-def _inlined(model: ir.Model, ep: ExecutionProvider) -> ir.Model:
-    """A clone with bodies in the place of the functions that ONNX Runtime has no schema of, and with types."""
+def _inlined(model: ir.Model, ep: ExecutionProvider) -> tuple[ir.Model, tuple[Finding, ...]]:
+    """A clone with bodies in the place of the functions that ONNX Runtime has no schema of, and with types.
+
+    Findings are about functions of another opset, in which operators may be others.
+    """
     with in_order(model):
         clone = model.clone()
+    older = of_one_age(clone, lambda use, opset: getattr(schema(use, opset), "since", None))
     ours = {key for key, function in clone.functions.items() if schema(OpId(function.name, function.domain), 1) is None}
     if ours:
         common.InlinePass(criteria=lambda function: function.identifier() in ours)(clone)
     nodes = ir.traversal.RecursiveGraphIterator(clone.graph)
     if any(value is not None and value.type is None for node in nodes for value in node.inputs):
-        common.ShapeInferencePass()(clone)
-    return clone
+        with _quietly():
+            common.ShapeInferencePass()(clone)
+    return clone, tuple(Finding("warning", "opset", "", name, "", "not known", text) for name, text in older)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """The library tells a failure of inference with a traceback; what stays without a type is counted anyway."""
+    logger = logging.getLogger("onnx_ir.passes.common.shape_inference")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,8 +136,10 @@ class _Checker:
     table: KernelTable | None
     cpu: KernelTable
 
-    def report(self, model: ir.Model, label: str) -> CheckReport:
-        found: list[Finding] = list(self._whole(model))
+    def report(
+        self, model: ir.Model, label: str, refusals: tuple[Finding, ...], older: tuple[Finding, ...]
+    ) -> CheckReport:
+        found: list[Finding] = [*refusals, *self._whole(model), *older]
         scopes: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0])
         bodies = {function.domain for function in model.functions.values()}
         unjudged = 0
@@ -152,7 +185,8 @@ class _Checker:
             for index, value in enumerate(side):
                 if value is None or value.dtype is None or not parameters:
                     continue
-                word = self.swap.get(value.dtype, value.dtype).name.lower()
+                swapped = self.swap.get(value.dtype, value.dtype)
+                word = type_word(value.type) if isinstance(value.type, NESTED) else swapped.name.lower()
                 given.setdefault(parameters[min(index, len(parameters) - 1)], word)
         return given | {name: given[parameter] for name, parameter in names.items() if parameter in given}
 
@@ -196,7 +230,7 @@ class _Checker:
         if seen.schema is None:
             return "unknown operator", "error", why
         table = self.table or self.cpu
-        kind: Kind = "type" if table.kernels.get(seen.use) else "kernel"
+        kind: Kind = "type" if table.of_version(seen.use, seen.schema.since) else "kernel"
         if seen.use in CONTROL_FLOW:
             kind = "control flow"
         return kind, "info" if action in ("inserts casts", "inlines its body") else "warning", why
@@ -248,8 +282,7 @@ class _Checker:
         """Why a table has no kernel for a node: none of that operator, that version, or that type."""
         assert seen.schema is not None
         provider = table.ort_provider.removesuffix("ExecutionProvider")
-        kernels = [k for k in table.kernels.get(seen.use, ()) if k.first <= seen.schema.since <= k.last]
-        if not kernels:
+        if not table.of_version(seen.use, seen.schema.since):
             version = f" of version {seen.schema.since}" if table.kernels.get(seen.use) else ""
             return f"{provider} registers no kernel of {seen.use}{version}"
         wrong = [

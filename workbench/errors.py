@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 Severity = Literal["info", "warning", "error"]
 _LONGEST = 80  # characters of a value that an error text repeats
@@ -48,6 +48,14 @@ class ArgumentError(WorkbenchError, TypeError):
 
 class UnsupportedError(WorkbenchError):
     """The combination asked for cannot work (an execution provider without kernels for a dtype, say)."""
+
+
+class LossyImportError(UnsupportedError):
+    """An import would lose something and was not allowed to; ``losses`` has each entry: path, value, reason."""
+
+    def __init__(self, message: str, losses: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.losses = losses
 
 
 class ConfigError(WorkbenchError, ValueError):

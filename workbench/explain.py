@@ -10,6 +10,7 @@ from typing import Any
 import onnx_ir as ir
 
 from workbench.analysis.near_miss import NearMiss, at_node
+from workbench.analysis.places import unknown_place
 from workbench.analysis.scopes import scope_of
 from workbench.analysis.story import Story, from_metadata, from_recording
 from workbench.analysis.why_not import Anchor, Verdict, WhyNot
@@ -43,7 +44,8 @@ def why_not(
     candidate is laid beside the rule's pattern at the moment when the rule looks at it.
 
     Raises:
-        UnknownNameError: unknown rule, execution provider, dtype or role.
+        UnknownNameError: unknown rule, execution provider, dtype or role; no module or node of that name where the
+            rule looked, nor in the graph given.
         UnsupportedError: the provider does not compute in this dtype.
         ModelFileError: a graph that cannot be read.
     """
@@ -51,6 +53,8 @@ def why_not(
     if isinstance(rule, Rule) and rule not in known:
         known = given_rules((*known, rule))
     asked = _find(rule, known)
+    if not isinstance(scope, str | None):
+        raise wrong_type("scope", scope, "the name of a module (model.layers.3) or of a node")
     if role not in list(Role):
         raise unknown("role", role, [str(r) for r in Role])
     ep, graph = get_ep(execution_provider), generic_of(model)
@@ -69,7 +73,22 @@ def why_not(
         return watchers[-1]
 
     made = run_plan(graph, steps, ep, stop_after=asked.stage, watch=watch)
+    if scope and not (watchers[-1].met or any(_lies_in(scope, *_called(node)) for node in _nodes(graph))):
+        raise unknown_place(scope, {name for node in _nodes(graph) for name in _called(node)}, graph)
     return _answer(blank, asked, watchers[-1], made.report, steps)
+
+
+def _nodes(graph: ir.Model) -> Iterable[ir.Node]:
+    return ir.traversal.RecursiveGraphIterator(graph.graph)
+
+
+def _called(node: ir.Node) -> tuple[str, str, str]:
+    """The names that a node goes by: its own, and that of its module, given or read off its own."""
+    return node.name or "", scope_in(node), scope_of(node)
+
+
+def _lies_in(scope: str, node: str, *scopes: str) -> bool:
+    return node == scope or any(one == scope or one.startswith(f"{scope}.") for one in scopes)
 
 
 def generic_of(model: Any) -> ir.Model:
@@ -108,6 +127,7 @@ class _Watcher:
         self.near: list[NearMiss] = []
         self.partial: list[Miss] = []
         self.fired: list[str] = []
+        self.met = False
 
     def begin(self) -> None:
         """Time is not taken."""
@@ -119,11 +139,12 @@ class _Watcher:
         """The rule starts: count what it could start from, and what stands there already."""
         if step.rule.name != self.rule.name:
             return
-        main = collections.Counter(use_of(n) for n in model.graph if self._here(n.name or "", scope_in(n), scope_of(n)))
+        main = collections.Counter(use_of(n) for n in model.graph if self._here(*_called(n)))
+        self.met = bool(main)
         inner = collections.Counter(use_of(n) for n in ir.traversal.RecursiveGraphIterator(model.graph))
         inner.subtract(use_of(n) for n in model.graph)
         inner.update(use_of(n) for function in model.functions.values() for n in function)
-        looked = collections.Counter(use_of(n) for n in anchors if self._here(n.name or "", scope_in(n), scope_of(n)))
+        looked = collections.Counter(use_of(n) for n in anchors if self._here(*_called(n)))
         self.anchors = tuple(_anchor(use, main, looked, inner) for use in self.rule.anchors)
         made = sorted({use.op for use in self.rule.produces if use.domain} - set(self.rule.anchors))
         self.there = tuple((str(use), main[use]) for use in made if main[use])
@@ -143,9 +164,7 @@ class _Watcher:
             self.fired.append(anchor[0])
 
     def _here(self, node: str, *scopes: str) -> bool:
-        return not self.scope or node == self.scope or any(
-            scope == self.scope or scope.startswith(f"{self.scope}.") for scope in scopes
-        )  # fmt: skip
+        return not self.scope or _lies_in(self.scope, node, *scopes)
 
 
 Counts = collections.Counter[OpId]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
-from onnx_ir.passes import common
 
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import ArgumentError, Diagnostic, FusionError, LegalityError, WorkbenchError, unknown, wrong_type
 from workbench.passes.cleanup import cleanup, in_order
+from workbench.passes.collector import collector_paused
 from workbench.passes.fold import fold
 from workbench.passes.legality import legality
+from workbench.passes.repeated import merge_repeated
 from workbench.passes.wellformed import check_values
 from workbench.rules import RULES
 from workbench.rules.apply import RuleRaised, apply
@@ -170,18 +170,6 @@ def compute_dtype(model: ir.Model) -> ir.DataType | None:
     return max(counts, key=lambda d: counts[d]) if counts else None
 
 
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """No garbage collection while many nodes are made: it would look at all of them again and again and free none."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 @collector_paused()
 def run_plan(
     model: ir.Model,
@@ -239,7 +227,7 @@ class _Run:
         watch = self.watch(clone) if self.watch is not None else None
         tell = watch.passed if watch is not None else quiet
         with _timed(seconds, "cleanup"):
-            diagnostics += cleanup(clone, tell=tell)
+            diagnostics += cleanup(clone, tell=tell, sorted_already=True)
         with _timed(seconds, "rules"):
             rules = _apply_all(clone, self.steps, watch, self.stop_after)
         dropped: tuple[str, ...] = ()
@@ -279,7 +267,7 @@ def _apply_all(model: ir.Model, steps: Plan, watch: Watch | None, stop_after: St
     if fuse and lower:
         if watch is not None:
             watch.begin()
-        common.CommonSubexpressionEliminationPass()(model)
+        merge_repeated(model)
         if watch is not None:
             watch.passed("fuse/repeated", _apply_all)
     if stop_after >= Stage.LOWER:

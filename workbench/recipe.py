@@ -16,8 +16,9 @@ from workbench.ep import ExecutionProvider
 from workbench.ep.base import ATTENTION, TENSOR_SCATTER
 from workbench.errors import Diagnostic, UnsupportedError, wrong_type
 from workbench.functions import FIXED_CACHE_ATTENTION
-from workbench.optimize import check, collector_paused, run_plan
+from workbench.optimize import check, run_plan
 from workbench.package import Package
+from workbench.passes.collector import collector_paused
 from workbench.rules import RULES
 from workbench.rules.plan import plan
 from workbench.rules.report import OptimizationReport

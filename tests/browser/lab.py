@@ -27,8 +27,8 @@ CELLS_DONE = (
 class Lab:
     """One server and what was seen of it: console errors, and addresses outside this machine that were asked for."""
 
-    def __init__(self, page: Any, root: Path, port: int) -> None:
-        self.page, self.root, self.port = page, root, port
+    def __init__(self, page: Any, root: Path, port: int, theme: str) -> None:
+        self.page, self.root, self.port, self.theme = page, root, port, theme
         self.console: list[str] = []
         self.outside: list[str] = []
         page.on("console", lambda m: self.console.append(m.text) if m.type == "error" else None)
@@ -45,6 +45,18 @@ class Lab:
         """A request that the page's own policy stopped never left the browser."""
         if request.failure == "csp" and request.url in self.outside:
             self.outside.remove(request.url)
+
+    def check(self) -> None:
+        """No test may leave an error in the console or ask another machine for anything."""
+        assert self.console == [], self.console
+        assert self.outside == [], self.outside
+
+    def end_kernels(self) -> None:
+        """Free what the notebooks of this page hold; JupyterLab's own requests end with the page."""
+        headers = {"Authorization": f"token {TOKEN}"}
+        url = f"http://127.0.0.1:{self.port}/api/kernels"
+        for kernel in self.page.request.get(url, headers=headers).json():
+            self.page.request.delete(f"{url}/{kernel['id']}", headers=headers)
 
     def run(self, name: str, *cells: str) -> Any:
         """Write a notebook, open it, run all cells, and return the page."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.checks import keep, pixels, shot, unpainted, violations
-from tests.browser.lab import CHROMIUM, Lab, background, colours, contrast, jupyterlab
+from tests.browser.lab import Lab, background, colours, contrast
 
 pytestmark = pytest.mark.browser
 
@@ -26,30 +24,16 @@ display(CapabilityMatrix(dataclasses.replace(some, facts=())))
 """
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Iterator[Lab]:
-    from playwright.sync_api import sync_playwright
-
-    home = tmp_path_factory.mktemp(f"facts-{request.param}")
-    with jupyterlab(home, repo, dark=request.param == "dark") as (root, port), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-        yield Lab(page, root, port)
-        browser.close()
-
-
 def clean(lab: Lab) -> None:
     assert violations(lab.page) == []
-    assert lab.console == [], lab.console
-    assert lab.outside == [], lab.outside
+    lab.check()
 
 
 def status(view: Any) -> str:
     return str(view.get_by_role("status").inner_text())
 
 
-def test_a_fact_its_source_and_its_rules(lab: Lab, request: pytest.FixtureRequest) -> None:
-    theme = request.node.callspec.params["lab"]
+def test_a_fact_its_source_and_its_rules(lab: Lab, theme: str) -> None:
     page = lab.run("facts", CELL, CHOSEN)
     view = page.locator(".wb-cap")
     view.wait_for(timeout=30_000)
@@ -78,8 +62,8 @@ def test_a_fact_its_source_and_its_rules(lab: Lab, request: pytest.FixtureReques
     output.get_by_text("'webgpu', 'com.microsoft.GroupQueryAttention'").wait_for(timeout=30_000)
 
 
-def test_filters(lab: Lab, request: pytest.FixtureRequest) -> None:
-    page, theme = lab.page, request.node.callspec.params["lab"]
+def test_filters(lab: Lab, theme: str) -> None:
+    page = lab.page
     view = page.locator(".wb-cap").first
     view.get_by_label("Part of an operator's name").fill("")
     everything = view.locator("tbody tr").count()
@@ -117,7 +101,7 @@ def test_by_keyboard(lab: Lab) -> None:
     clean(lab)
 
 
-def test_text_stays_text_and_nothing_to_show(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_text_stays_text_and_nothing_to_show(lab: Lab, theme: str) -> None:
     page = lab.run("evil-facts", CELL, EVIL)
     view = page.locator(".wb-cap").nth(1)
     view.wait_for(timeout=30_000)
@@ -127,5 +111,5 @@ def test_text_stays_text_and_nothing_to_show(lab: Lab, request: pytest.FixtureRe
     empty = page.locator(".wb-cap").nth(2)
     assert status(empty) == "There are no facts to show."
     assert colours(shot(page, ".wb-cap")) > 20 and pixels(shot(page, ".wb-cap")).size
-    keep(page, f"{request.node.callspec.params['lab']}-facts-4-evil")
+    keep(page, f"{theme}-facts-4-evil")
     clean(lab)

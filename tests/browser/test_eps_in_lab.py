@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.checks import PALETTE, clipped, keep, overlapping, shot, unpainted, violations
-from tests.browser.lab import CHROMIUM, Lab, jupyterlab
+from tests.browser.lab import Lab
 
 pytestmark = pytest.mark.browser
 
@@ -26,34 +25,16 @@ OTHERS = ["matrix = made.matrix().widget()\nmatrix", "bars = OpHistogram(made)\n
 DESCRIBED = "document.activeElement.getAttribute('aria-label')"
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Iterator[Lab]:
-    from playwright.sync_api import sync_playwright
-
-    home = tmp_path_factory.mktemp(f"lab-{request.param}")
-    with jupyterlab(home, repo, dark=request.param == "dark") as (root, port), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-        page.set_default_timeout(30_000)
-        found = Lab(page, root, port)
-        found.run("eps", MAKE, *OTHERS)
-        page.locator(".wb-ops").wait_for()
-        yield found
-        browser.close()
-
-
-@pytest.fixture
-def theme(request: pytest.FixtureRequest) -> str:
-    name: str = request.node.callspec.params["lab"]
-    return name
+@pytest.fixture(scope="module", autouse=True)
+def opened(lab: Lab) -> None:
+    lab.run("eps", MAKE, *OTHERS)
+    lab.page.locator(".wb-ops").wait_for()
 
 
 @pytest.fixture(autouse=True)
 def quiet(lab: Lab) -> Iterator[None]:
-    """No test may leave an error in the console or ask another machine for anything."""
     yield
-    assert lab.console == [], lab.console
-    assert lab.outside == [], lab.outside
+    lab.check()
 
 
 def cell(lab: Lab, row: str, name: str) -> Any:

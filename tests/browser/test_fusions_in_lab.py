@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.lab import CHROMIUM, Lab, background, colours, contrast, jupyterlab
+from tests.browser import checks
+from tests.browser.checks import violations
+from tests.browser.lab import Lab, background, colours, contrast
 
 pytestmark = pytest.mark.browser
 
@@ -38,40 +37,15 @@ display(FusionReport(optimize(llama(), execution_provider="cpu")), FusionReport(
 """
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Iterator[Lab]:
-    from playwright.sync_api import sync_playwright
-
-    home = tmp_path_factory.mktemp(f"fusions-{request.param}")
-    with jupyterlab(home, repo, dark=request.param == "dark") as (root, port), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-        yield Lab(page, root, port)
-        browser.close()
-
-
 @pytest.fixture
-def keep(lab: Lab, request: pytest.FixtureRequest) -> Any:
-    """Leave a screenshot where WORKBENCH_SCREENSHOTS points, for people to look at."""
-    theme = request.node.callspec.params["lab"]
-
-    def screenshot(name: str) -> None:
-        folder = os.environ.get("WORKBENCH_SCREENSHOTS")
-        if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            lab.page.screenshot(path=Path(folder) / f"{theme}-{name}.png")
-
-    return screenshot
+def keep(lab: Lab) -> Any:
+    return lambda name: checks.keep(lab.page, f"{lab.theme}-{name}")
 
 
 def clean(lab: Lab) -> None:
     """No complaint about access, nothing on the console, nobody else asked."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(lab.page, context=".wb-view").response["violations"]
-    assert [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in found] == []
-    assert lab.console == [], lab.console
-    assert lab.outside == [], lab.outside
+    assert violations(lab.page) == []
+    lab.check()
 
 
 def readable(lab: Lab, view: Any, selector: str) -> None:

@@ -5,14 +5,13 @@ keys.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.lab import CHROMIUM, Lab, jupyterlab
+from tests.browser.checks import keep, violations
+from tests.browser.lab import Lab
 from tests.unit.viz.graph import goldens
 from tests.unit.viz.graph.diffs import decoder, nasty
 from workbench.widgets.esm import STATIC
@@ -37,35 +36,6 @@ HISTOGRAM = """(canvas) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module", params=["light", "dark"])
-def lab(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, repo: Path, browser: Any
-) -> Iterator[Lab]:
-    home = tmp_path_factory.mktemp(f"lab-{request.param}")
-    with jupyterlab(home, repo, dark=request.param == "dark") as (root, port):
-        context = browser.new_context(viewport={"width": 1400, "height": 1000})
-        yield Lab(context.new_page(), root, port)
-        context.close()
-
-
-def keep(page: Any, name: str) -> None:
-    """Leave a screenshot where WORKBENCH_SCREENSHOTS points, for people to look at."""
-    folder = os.environ.get("WORKBENCH_SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=Path(folder) / f"graph-{name}.png")
-
-
 def pixels(page: Any) -> dict[str, int]:
     """How many pixels of the picture have each colour of the palette, and how many colours there are."""
     found: dict[str, int] = page.locator(".wb-canvas").first.evaluate(HISTOGRAM)
@@ -86,48 +56,31 @@ def press(page: Any, *keys: str) -> str:
     return status(page)
 
 
-def violations(page: Any) -> list[str]:
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page, context=".wb-graph").response["violations"]
-    return [f"{v['id']}: {v['nodes'][0]['html'][:120]} {v['nodes'][0]['failureSummary'][:200]}" for v in found]
-
-
-def no_complaints(lab: Lab) -> None:
-    assert lab.console == [], lab.console
-    assert lab.outside == [], lab.outside
-
-
-def theme_of(request: pytest.FixtureRequest) -> str:
-    theme: str = request.node.callspec.params["lab"]
-    return theme
-
-
-def test_the_view(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_the_view(lab: Lab, theme: str) -> None:
     page = lab.run("graph", CELL.format(make="decoder", call="decoder(6, odd=0)"), "view.node = view.node")
     page.locator(".wb-graph").wait_for(timeout=30_000)
     page.wait_for_timeout(500)
-    keep(page, f"{theme_of(request)}-0-first")
+    keep(page, f"graph-{theme}-0-first")
     seen = pixels(page)
     assert seen["removed"] > 300 and seen["added"] > 300 and seen["colours"] > 20, seen
-    assert violations(page) == []
-    no_complaints(lab)
+    assert violations(page, ".wb-graph") == []
+    lab.check()
 
 
-def test_keys_go_through_the_differences(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_keys_go_through_the_differences(lab: Lab, theme: str) -> None:
     page = lab.page
     assert press(page, "n").startswith("Difference 1 of 7: ~ RMSNormalization, changed")
     assert "epsilon" in page.locator(".wb-details").inner_text()
     assert pixels(page)["changed"] > 300
-    keep(page, f"{theme_of(request)}-1-changed")
+    keep(page, f"graph-{theme}-1-changed")
     assert press(page, "n").startswith("Difference 2 of 7: + GroupQueryAttention, added")
     details = page.locator(".wb-details")
     assert "fuse/gqa fuse/pack_qkv made these from 6 nodes" in details.inner_text()
-    keep(page, f"{theme_of(request)}-2-story")
+    keep(page, f"graph-{theme}-2-story")
     details.get_by_role("button", name="− Attention").click()
     assert status(page).startswith("− Attention, removed")
     assert press(page, "p").startswith("Difference 1 of 7")
-    no_complaints(lab)
+    lab.check()
 
 
 def test_arrows_walk_along_edges(lab: Lab) -> None:
@@ -176,10 +129,10 @@ def test_a_click_opens_a_box_and_a_drag_moves(lab: Lab) -> None:
     page.mouse.move(box["x"] + 300, box["y"] + 90, steps=4)
     page.mouse.up()
     assert pixels(page) != before
-    no_complaints(lab)
+    lab.check()
 
 
-def test_search_filters_and_says_when_nothing_is_found(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_search_filters_and_says_when_nothing_is_found(lab: Lab, theme: str) -> None:
     page = lab.page
     search = page.get_by_role("searchbox")
     press(page, "/")
@@ -187,11 +140,11 @@ def test_search_filters_and_says_when_nothing_is_found(lab: Lab, request: pytest
     assert status(page) == "12 nodes match"
     page.keyboard.press("Enter")
     assert status(page).startswith("1 of 12: − RotaryEmbedding")
-    keep(page, f"{theme_of(request)}-3-search")
+    keep(page, f"graph-{theme}-3-search")
     search.fill("no such node")
     assert status(page).startswith("No node matches")
     assert page.get_by_text("nothing found").is_visible()
-    keep(page, f"{theme_of(request)}-4-nothing")
+    keep(page, f"graph-{theme}-4-nothing")
     search.fill("")
     page.get_by_label("Filter by rule").select_option("fuse/gqa")
     assert status(page) == "48 nodes match"
@@ -199,17 +152,17 @@ def test_search_filters_and_says_when_nothing_is_found(lab: Lab, request: pytest
     page.get_by_role("button", name="Show only what is added").click()
     assert status(page) == "12 nodes match"
     page.get_by_role("button", name="Show only what is added").click()
-    no_complaints(lab)
+    lab.check()
 
 
-def test_two_panes(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_two_panes(lab: Lab, theme: str) -> None:
     page = lab.page
     page.get_by_role("button", name="Fold as at first").click()
     page.get_by_role("button", name="Both graphs side by side").click()
     while "GroupQueryAttention" not in press(page, "n"):
         pass
     page.wait_for_timeout(400)
-    keep(page, f"{theme_of(request)}-5-panes")
+    keep(page, f"graph-{theme}-5-panes")
     halves = page.locator(".wb-canvas").evaluate(
         "(c) => [0, 1].map((i) => { const w = c.width >> 1;"
         " const d = c.getContext('2d').getImageData(i * w, 0, w, c.height).data; const n = [0, 0];"
@@ -221,28 +174,28 @@ def test_two_panes(lab: Lab, request: pytest.FixtureRequest) -> None:
     assert left_removed > 100 and left_added == 0, halves
     assert right_added > 100 and right_removed == 0, halves
     page.get_by_role("button", name="Both graphs in one picture").click()
-    assert violations(page) == []
-    no_complaints(lab)
+    assert violations(page, ".wb-graph") == []
+    lab.check()
 
 
-def test_python_selects_and_hears(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_python_selects_and_hears(lab: Lab, theme: str) -> None:
     """What is set in the kernel is shown, what is clicked is known there."""
     name = next(i.name for i in decoder(6).a if i.op_type == "Attention" and "layers.4" in i.scope)
     page = lab.run("linked", CELL.format(make="decoder", call="decoder(6)"), f"view.node = {name!r}")
     page.locator(".wb-graph").wait_for(timeout=30_000)
     page.wait_for_timeout(800)
     assert "Attention" in page.locator(".wb-details h3").first.inner_text()
-    keep(page, f"{theme_of(request)}-6-linked")
+    keep(page, f"graph-{theme}-6-linked")
     assert pixels(page)["removed"] > 300
     press(page, "n")
     page.locator(".jp-CodeCell").nth(1).click()
     page.locator(".jp-CodeCell").nth(1).locator(".cm-content").fill("print('heard', view.node, view.scope)")
     page.keyboard.press("Control+Enter")
     page.get_by_text("heard model.layers.0.self_attn/GroupQueryAttention").wait_for(timeout=15_000)
-    no_complaints(lab)
+    lab.check()
 
 
-def test_names_of_a_graph_stay_text(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_names_of_a_graph_stay_text(lab: Lab, theme: str) -> None:
     dialogs: list[str] = []
 
     def answer(dialog: Any) -> None:
@@ -255,23 +208,23 @@ def test_names_of_a_graph_stay_text(lab: Lab, request: pytest.FixtureRequest) ->
     page.locator(".wb-graph").wait_for(timeout=30_000)
     press(page, "n")
     page.locator(".wb-graph summary").click()
-    keep(page, f"{theme_of(request)}-7-nasty")
+    keep(page, f"graph-{theme}-7-nasty")
     assert "<script>alert('x')</script>" in page.locator(".wb-details").inner_text()
     assert page.locator(".wb-graph script").count() == 0
     assert page.locator(".wb-graph table tbody tr").count() == 1
     assert max(map(len, page.locator(".wb-details").inner_text().splitlines())) < 500
-    assert violations(page) == [] and dialogs == []
-    no_complaints(lab)
+    assert violations(page, ".wb-graph") == [] and dialogs == []
+    lab.check()
 
 
-def test_nothing_to_show_is_said(lab: Lab, request: pytest.FixtureRequest) -> None:
+def test_nothing_to_show_is_said(lab: Lab, theme: str) -> None:
     page = lab.run("empty", CELL.format(make="empty", call="empty()"))
     page.locator(".wb-graph").wait_for(timeout=30_000)
     assert status(page) == "Neither graph has a node."
     assert press(page, "n") == "There is no difference."
-    keep(page, f"{theme_of(request)}-8-empty")
+    keep(page, f"graph-{theme}-8-empty")
     assert page.get_by_text("No differences").is_visible()
-    no_complaints(lab)
+    lab.check()
 
 
 def test_a_view_that_was_hidden_paints_when_it_is_shown(lab: Lab) -> None:
@@ -282,7 +235,7 @@ def test_a_view_that_was_hidden_paints_when_it_is_shown(lab: Lab) -> None:
     page.locator(".wb-canvas").wait_for(timeout=30_000)
     page.wait_for_timeout(500)
     assert pixels(page)["removed"] > 300
-    no_complaints(lab)
+    lab.check()
 
 
 def test_a_theme_switch_is_followed(lab: Lab) -> None:
@@ -316,7 +269,7 @@ def test_a_page_alone(browser: Any, tmp_path: Path, scheme: str) -> None:
     page.goto(path.as_uri())
     page.locator(".wb-graph").nth(1).wait_for()
     page.wait_for_timeout(500)
-    keep(page, f"page-{scheme}")
+    keep(page, f"graph-page-{scheme}")
     assert pixels(page)["added"] > 300
     page.locator(".wb-canvas").first.focus()
     page.keyboard.press("n")

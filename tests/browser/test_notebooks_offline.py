@@ -10,7 +10,6 @@ import nbformat
 import pytest
 
 from tests.browser.checks import keep, pixels
-from tests.browser.lab import CHROMIUM
 
 pytestmark = pytest.mark.browser
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
@@ -19,15 +18,10 @@ SHOWN = ("text/html", "image/svg+xml", "image/png")
 
 
 @pytest.fixture(scope="module")
-def context() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        offline = browser.new_context(viewport={"width": 1280, "height": 900})
-        offline.set_offline(True)
-        yield offline
-        browser.close()
+def context(browser: Any) -> Iterator[Any]:
+    offline = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
+    yield offline
+    offline.close()
 
 
 def forms(notebook: Any) -> list[str]:

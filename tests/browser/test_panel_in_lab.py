@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.browser.lab import CHROMIUM, Lab, background, colours, contrast, jupyterlab
+from tests.browser.checks import keep, violations
+from tests.browser.lab import Lab, background, colours, contrast
 
 pytestmark = pytest.mark.browser
 
@@ -20,33 +17,12 @@ panel
 """
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Iterator[Lab]:
-    from playwright.sync_api import sync_playwright
-
-    home = tmp_path_factory.mktemp(f"lab-{request.param}")
-    with jupyterlab(home, repo, dark=request.param == "dark") as (root, port), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        page = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-        yield Lab(page, root, port)
-        browser.close()
-
-
-def keep(lab: Lab, name: str) -> None:
-    """Leave a screenshot where WORKBENCH_SCREENSHOTS points, for people to look at."""
-    folder = os.environ.get("WORKBENCH_SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        lab.page.screenshot(path=Path(folder) / f"{name}.png")
-
-
-def test_the_panel(lab: Lab, request: pytest.FixtureRequest) -> None:
-    theme = request.node.callspec.params["lab"]
+def test_the_panel(lab: Lab, theme: str) -> None:
     page = lab.run("panel", PANEL)
     panel = page.locator(".ep-workbench-panel")
     panel.wait_for(timeout=30_000)
     assert panel.get_by_text("Nothing has run yet").first.is_visible()
-    keep(lab, f"{theme}-0-before")
+    keep(page, f"{theme}-0-before")
 
     panel.get_by_role("button", name="Run").click()
     panel.get_by_text("Done: parity ok.").wait_for(timeout=60_000)
@@ -66,13 +42,13 @@ def test_the_panel(lab: Lab, request: pytest.FixtureRequest) -> None:
             images.nth(k).scroll_into_view_if_needed()
             assert colours(images.nth(k).screenshot()) > 20, f"{tab}: a blank picture"
         panel.scroll_into_view_if_needed()
-        keep(lab, f"{theme}-{i}-{tab.lower()}")
+        keep(page, f"{theme}-{i}-{tab.lower()}")
         cell = shown.locator("td:visible").first
         ink = cell.evaluate("e => getComputedStyle(e).color")
         assert contrast(ink, background(page, ".ep-workbench-panel td:visible")) > 4.5, f"{tab}: hard to read"
 
-    assert lab.console == [], lab.console
-    assert lab.outside == [], lab.outside
+    assert violations(page, ".ep-workbench-panel") == []
+    lab.check()
 
 
 def test_text_of_a_model_stays_text(lab: Lab) -> None:
@@ -84,8 +60,7 @@ def test_text_of_a_model_stays_text(lab: Lab) -> None:
     assert dialogs == []
 
 
-def test_two_graphs_in_netron(lab: Lab, request: pytest.FixtureRequest) -> None:
-    theme = request.node.callspec.params["lab"]
+def test_two_graphs_in_netron(lab: Lab, theme: str) -> None:
     panel = lab.page.locator(".ep-workbench-panel")
     panel.get_by_role("tab", name="Netron").click()
     lab.console.clear()
@@ -101,7 +76,7 @@ def test_two_graphs_in_netron(lab: Lab, request: pytest.FixtureRequest) -> None:
         accept.click()
         frame.get_by_text(op_type, exact=True).first.wait_for(timeout=30_000)
         frame.locator("body.default:not(.spinner)").wait_for(timeout=30_000)
-    keep(lab, f"{theme}-5-netron")
+    keep(lab.page, f"{theme}-5-netron")
     elsewhere = [url for url in lab.outside if not url.startswith("http://127.0.0.1:")]
     assert elsewhere == [], elsewhere
     panel.get_by_role("button", name="Close").click()

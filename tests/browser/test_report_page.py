@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tests.browser.checks import PALETTE, clipped, keep, overlapping, shot, unpainted, violations
-from tests.browser.lab import CHROMIUM
 from tests.cases import CASES
 from tests.unit.analysis.results import EVIL, GENERIC
+from tests.unit.metadata.runs import document, recorded
+from tests.unit.metadata.test_flow import hostile
 from workbench.analysis.histogram import OpHistogram as Histogram
 from workbench.analysis.rule_matrix import Cell, Mark, Place, RuleMatrix
 from workbench.analysis.tables import OpTable
@@ -20,6 +21,7 @@ from workbench.types import OpId
 from workbench.widgets.ep_matrix import EpMatrix
 from workbench.widgets.op_histogram import OpHistogram
 from workbench.widgets.report import Report
+from workbench.widgets.workflow_page import workflow_report
 
 pytestmark = pytest.mark.browser
 LONG = "x" * 10_000
@@ -48,16 +50,11 @@ class Opened:
 
 
 @pytest.fixture(params=["light", "dark"])
-def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=request.param)
-        context.set_offline(True)
-        context.set_default_timeout(10_000)
-        yield Opened(context.new_page())
-        browser.close()
+def opened(request: pytest.FixtureRequest, browser: Any) -> Iterator[Opened]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=request.param, offline=True)
+    context.set_default_timeout(10_000)
+    yield Opened(context.new_page())
+    context.close()
 
 
 @pytest.fixture(scope="module")
@@ -182,4 +179,31 @@ def test_the_matrix_by_keyboard(made: Comparison, opened: Opened, tmp_path: Path
     view.get_by_role("button", name="All rules").click()
     assert len(set(view.locator("tbody .wb-mark").all_inner_texts())) > 3
     page.keyboard.press("Tab")
+    opened.clean(path)
+
+
+def test_a_workflow_and_its_run_live_without_a_kernel(
+    opened: Opened, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    theme = request.node.callspec.params["opened"]
+    path = workflow_report(hostile(), title="Workflow").save_html(tmp_path / "hostile.html")
+    page = opened.open(path)
+    page.get_by_text("n.v0").first.wait_for()
+    assert page.locator("img").count() == 0, "a name is text"
+    path = workflow_report(document(), run=recorded()).save_html(tmp_path / "workflow.html")
+    page = opened.open(path)
+    assert page.locator(".wb-view").count() == 5
+    page.get_by_role("button", name="Next step").click()
+    page.get_by_text("Moment 2 of 19: loop, enter").first.wait_for()
+    page.locator("[data-index='5']").focus()
+    for key in ("b", "Enter"):
+        page.keyboard.press(key)
+    page.get_by_role("button", name="Run on to the next breakpoint").click()
+    page.get_by_text("Moment 5 of 19: policy, round 0").first.wait_for()
+    assert "s.tok" in page.locator(".wb-moment").inner_text()
+    assert violations(page) == [] and overlapping(page, ".wb-flow-box, .wb-doc .wb-bar *, .wb-flow .wb-bar *") == []
+    page.set_viewport_size({"width": 700, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700, "a narrow page is not wider than its window"
+    keep(page, f"workflow-page-{theme}")
+    opened.asked[:] = [url for url in opened.asked if not url.endswith("/hostile.html")]
     opened.clean(path)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 
 from tests.browser.checks import keep, shot, unpainted
-from tests.browser.lab import CHROMIUM
 
 pytestmark = pytest.mark.browser
 CELLS = (
@@ -20,32 +20,33 @@ CELLS = (
 )
 
 
-def test_what_a_page_without_a_kernel_shows(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> Path:
+    """Made before the browser is: while its driver lives no other event loop can run here."""
     from nbclient import NotebookClient
     from nbconvert import HTMLExporter
-    from playwright.sync_api import sync_playwright
 
-    monkeypatch.setenv("PYTHONPATH", str(repo))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    NotebookClient(
-        notebook, timeout=120, store_widget_state=False, resources={"metadata": {"path": str(repo)}}
-    ).execute()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(repo))
+        NotebookClient(
+            notebook, timeout=120, store_widget_state=False, resources={"metadata": {"path": str(repo)}}
+        ).execute()
     assert "widgets" not in notebook.metadata
-    page_file = tmp_path / "page.html"
-    page_file.write_text(HTMLExporter().from_notebook_node(notebook)[0], encoding="utf-8")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", headless=True, args=CHROMIUM)
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
-        context.set_offline(True)
-        page = context.new_page()
-        page.goto(page_file.as_uri(), wait_until="domcontentloaded")
-        assert page.locator("th[scope=row]").count() == 12
-        assert page.get_by_text("VBox(").count() == 0
-        pictures = page.locator(".jp-RenderedSVG img")
-        assert pictures.count() == 3
-        for i, colours in enumerate((["#0072b2", "#cc79a7"], ["same", "added"], ["added"])):
-            assert pictures.nth(i).bounding_box()["width"] > 300
-            assert unpainted(pictures.nth(i).screenshot(), colours) == []
-        keep(page, "eps-static", "body")
-        assert len(shot(page, "body")) > 10_000
-        browser.close()
+    file = tmp_path_factory.mktemp("static") / "page.html"
+    file.write_text(HTMLExporter().from_notebook_node(notebook)[0], encoding="utf-8")
+    return file
+
+
+def test_what_a_page_without_a_kernel_shows(page_file: Path, browser: Any) -> None:
+    page = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True).new_page()
+    page.goto(page_file.as_uri(), wait_until="domcontentloaded")
+    assert page.locator("th[scope=row]").count() == 12
+    assert page.get_by_text("VBox(").count() == 0
+    pictures = page.locator(".jp-RenderedSVG img")
+    assert pictures.count() == 3
+    for i, colours in enumerate((["#0072b2", "#cc79a7"], ["same", "added"], ["added"])):
+        assert pictures.nth(i).bounding_box()["width"] > 300
+        assert unpainted(pictures.nth(i).screenshot(), colours) == []
+    keep(page, "eps-static", "body")
+    assert len(shot(page, "body")) > 10_000

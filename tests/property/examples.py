@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import json
 import random
 import sys
@@ -17,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
+from tests.property.drawing import TARGETS, sketch
 from tests.property.mutations import mutate
-from tests.property.sketch import sketch
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.ep.base import GQA, IF, SHAPE, kernel
 from workbench.optimize import run_plan
@@ -29,6 +30,7 @@ from workbench.types import Role
 LIMIT = 1e-4
 SEEDS = Path(__file__).with_name("failing_seeds.json")
 FLOAT = ir.DataType.FLOAT
+ROLES = (Role.DECODER, Role.ENCODER)
 
 
 def _dml() -> ExecutionProvider:
@@ -77,19 +79,29 @@ def run(model: ir.Model, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]
     return dict(zip(names, session.run(names, given), strict=True))
 
 
+@functools.cache
+def plans_with(rule: str) -> tuple[tuple[ExecutionProvider, Role], ...]:
+    """Providers and roles whose plans hold a rule."""
+    pairs = [(ep, role) for ep in PROVIDERS for role in ROLES]
+    return tuple(
+        (ep, role) for ep, role in pairs if rule in [step.rule.name for step in plan(ep, FLOAT, role, RULES).steps]
+    )
+
+
 def example(seed: int) -> Outcome:
-    """Make, mutate, optimize and run on both sides."""
-    rng = random.Random(seed)
-    model, arrays = sketch(rng)
+    """Make, mutate, optimize and run on both sides. Each rule is aimed at in turn."""
+    rng, aim = random.Random(seed), TARGETS[seed % len(TARGETS)]
+    ep, role = rng.choice(plans_with(aim))
+    steps = plan(ep, FLOAT, role, RULES)
+    model, arrays = sketch(rng, [step.rule.name for step in steps.steps], aim)
     mutations = tuple(mutate(model, rng))
-    ep = rng.choice(PROVIDERS)
     try:
         before = run(model, arrays)
     except Exception:  # the mutation has made a graph that nobody can run
         return Outcome(seed, ep.name, mutations, valid=False)
     blank = Outcome(seed, ep.name, mutations, valid=True)
     try:
-        made = run_plan(model, plan(ep, FLOAT, Role.DECODER, RULES), ep)
+        made = run_plan(model, steps, ep)
     except Exception as error:
         return dataclasses.replace(blank, problem=f"optimize raised {type(error).__name__}: {error}")
     fired = tuple(r.rule for r in made.report.rules if r.applied)

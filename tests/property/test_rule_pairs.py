@@ -11,8 +11,8 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
+from tests.property.drawing import sketch
 from tests.property.examples import LIMIT, run
-from tests.property.sketch import WITHOUT_MOTIF, sketch
 from tests.unit.rules.graphs import applied
 from workbench.rules import RULES, Rule
 
@@ -26,7 +26,7 @@ def ops(rule: Rule) -> set[object]:
 
 PAIRS = [
     (one.name, two.name) for one, two in itertools.combinations(RULES, 2)
-    if one.stage is two.stage and ops(one) & ops(two) and not {one.name, two.name} & set(WITHOUT_MOTIF)
+    if one.stage is two.stage and ops(one) & ops(two)
 ]  # fmt: skip
 
 

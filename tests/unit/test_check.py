@@ -247,6 +247,20 @@ def test_what_is_no_table(text: str) -> None:
         from_json(text)
 
 
+@pytest.mark.parametrize("found", [b"", b"{}", b"\xff\xfe", b"[1]"])
+def test_a_kept_table_that_is_damaged(found: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EP_WORKBENCH_CACHE", str(tmp_path))
+    path = kernels.place(CUDA)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(found)
+    with pytest.raises(
+        WorkbenchError, match=r"CUDAExecutionProvider.json: it is not a kernel table. Delete it: the tab"
+    ):
+        check(llama(), "cuda")
+    path.unlink()
+    assert check(llama(), "cuda").verdict
+
+
 def test_a_kept_table_is_found_and_the_newer_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EP_WORKBENCH_CACHE", str(tmp_path))
     cuda = recorded(CUDA)

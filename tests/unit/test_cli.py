@@ -172,19 +172,24 @@ def test_a_report_that_cannot_be_written_is_refused_first(folder: Path, tmp_path
         assert "is a folder; give the name of a file." in failed(run("compare", folder, option, tmp_path), 1)
 
 
-def test_parity_that_differs_ends_with_1(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "max_abs", "status"), [("differs", math.nan, 1), ("ill-conditioned", 2e-3, 0)], ids=["differs", "ill"]
+)
+def test_exit_status_of_a_parity(
+    verdict: str, max_abs: float, status: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = Comparison.parity
 
     def worse(self: Comparison, prompts: Any = None) -> ParityReport:
         report = real(self, prompts)
-        row = dataclasses.replace(report.rows[0], max_abs=math.nan, kl=math.nan, verdict="differs")
+        row = dataclasses.replace(report.rows[0], max_abs=max_abs, kl=math.nan, floor=1e-3, verdict=verdict)
         return dataclasses.replace(report, rows=(row, *report.rows[1:]))
 
     monkeypatch.setattr(Comparison, "parity", worse)
     result = run("compare", folder, "--ep", "cpu", "--json", "-")
-    assert result.exit_code == 1
+    assert result.exit_code == status
     parity = json.loads(result.stdout)["parity"]
-    assert (parity["verdict"], parity["rows"][0]["max_abs"]) == ("differs", None)
+    assert (parity["verdict"], parity["rows"][0]["max_abs"]) == (verdict, None if math.isnan(max_abs) else max_abs)
 
 
 # --- names and usage ------------------------------------------------------------------------------------

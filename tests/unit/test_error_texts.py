@@ -17,7 +17,7 @@ import pytest
 
 import workbench
 from tests.cases import CASES, write_model
-from tests.unit import error_rows_describe, error_rows_metadata  # noqa: F401 - add their rows
+from tests.unit import error_rows_describe, error_rows_importing, error_rows_metadata  # noqa: F401 - add their rows
 from tests.unit.error_rows import HF, ROWS, built, gguf, quantized, row, saved, skeleton, touch, with_tensors
 from tests.unit.error_rows_export import CLIENT_ROWS
 from tests.unit.weights import tiny_gguf

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.error_rows import HF
 from tests.unit.rules import test_gqa
-from tests.unit.rules.graphs import each, llama, nodes, parsed
+from tests.unit.rules.graphs import config, each, llama, nodes, parsed
 from workbench import build, explain, load, optimize
 from workbench.analysis.story import COLUMNS
 from workbench.ep import execution_providers
@@ -143,6 +143,14 @@ def test_bad_questions() -> None:
         explain(llama(), "model.layer.0", execution_provider="cpu")
     with pytest.raises(UnknownNameError, match="Unknown node, value or module"):
         explain(llama(), "nowhere")
+    for provider in (None, "trt-rtx"):
+        with pytest.raises(UnknownNameError, match="'input_ids' is an input of the graph, which no node makes"):
+            explain(llama(), "input_ids", execution_provider=provider)
+        with pytest.raises(UnknownNameError, match="'model.norm.weight' is a weight of the graph, which no node makes"):
+            explain(llama(), "model.norm.weight", execution_provider=provider)
+    with pytest.raises(UnknownNameError) as raised:
+        explain(llama(config(num_hidden_layers=8)), "nowhere")
+    assert len(str(raised.value)) < 900  # not every name of a large graph
     with pytest.raises(ArgumentError, match="where must be the name of a node"):
         explain(llama(), "")
 

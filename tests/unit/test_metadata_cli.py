@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.unit.export.folders import change_config, change_graph, exported, set_in
+from tests.unit.importing.folders import leave_sizes_open
 from tests.unit.metadata.edits import put
 from tests.unit.metadata.fixtures import OWN, base
 from tests.unit.metadata.test_ports import graph
 from workbench.cli.app import app
 from workbench.cli.metadata import SECTIONS
-from workbench.metadata import load, semantic_identity, to_yaml
+from workbench.metadata import load, semantic_identity, to_yaml, validate
 
 DEC = OWN / "valid" / "own-base-dec.yaml"
 SPEC = OWN / "valid" / "own-base-spec.yaml"
@@ -200,9 +202,51 @@ def test_identity() -> None:
     assert answer("identity", SPEC, "--expect", IDENTITY, status=1)["expected"] is False
 
 
+# --- import ---------------------------------------------------------------------------------------------
+def test_import_says_what_it_would_lose(tmp_path: Path) -> None:
+    folder = change_config(exported(tmp_path / "x").folder, set_in("model.decoder.invented", {"a": 1}))
+    result = run("import", folder)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "  lost: model.decoder.invented.a = 1 unknown: no reader" in result.stderr
+    assert "would lose 3 values" in result.stderr and "Give --allow-lossy to go on" in result.stderr
+
+
+def test_import_to_stdout_to_a_file_and_as_json(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "x").folder
+    result = run("import", folder, "--allow-lossy")
+    assert result.exit_code == 0 and validate(result.stdout, dialect="v1").ok
+    assert "GenaiImport('x' as decoder: 32 values imported, 2 lost)" in result.stderr
+    there = tmp_path / "document.json"
+    assert run("import", folder, "--allow-lossy", "--output", there).stdout == ""
+    found = answer("import", folder, "--allow-lossy")
+    assert json.loads(there.read_text()) == load(result.stdout).data == found["document"]
+    assert [loss["path"] for loss in found["losses"]] == [
+        "model.decoder.hidden_size", "model.decoder.session_options.log_id",
+    ]  # fmt: skip
+    assert len(found["imported"]) == 32 and found["graphs"] == []
+
+
+def test_import_into_the_folder(tmp_path: Path) -> None:
+    folder = change_graph(exported(tmp_path / "x").folder, leave_sizes_open)
+    shown = run("import", folder, "--allow-lossy")
+    assert "decoder.onnx is not written; --save writes" in shown.stderr and not (folder / "decoder.onnx").exists()
+    saved = run("import", folder, "--allow-lossy", "--save")
+    assert f"Wrote {folder / 'decoder.onnx'}" in saved.stderr
+    assert run("validate", folder, "--ports", "--strict").exit_code == 0
+    again = run("import", folder, "--allow-lossy", "--save")
+    assert again.exit_code == 1 and "holds inference_metadata.yaml already. Give --overwrite." in again.stderr
+    assert run("import", folder, "--allow-lossy", "--save", "--overwrite").exit_code == 0
+
+
+def test_import_is_told_wrong_words(tmp_path: Path) -> None:
+    assert run("import", tmp_path, "--save", "--output", tmp_path / "x.yaml").exit_code == 2
+    result = run("import", tmp_path / "none")
+    assert result.exit_code == 1 and "no such folder" in result.stderr
+
+
 def test_help_lists_every_verb_with_its_options() -> None:
     text = run("--help").stdout
-    for verb in ("validate", "show", "convert", "diff", "identity"):
+    for verb in ("validate", "show", "convert", "diff", "identity", "import"):
         assert f"metadata {verb} " in text
         own = CliRunner().invoke(app, ["metadata", verb, "--help"], env={"COLUMNS": "200"}).stdout
         (line,) = [line for line in text.splitlines() if line.strip().startswith(f"metadata {verb} ")]

@@ -113,7 +113,10 @@ def test_one_layer_of_two() -> None:
     assert (first.verdict, first.sentence) == ("fired", "it fired at 1 of 1 candidates")
     second = why_not(model, "fuse/gqa", whole.near[0].node, execution_provider="cpu")
     assert (second.verdict, [near.node for near in second.near]) == ("missed", [whole.near[0].node])
-    assert why_not(model, "fuse/gqa", "model.layer", execution_provider="cpu").verdict == "no candidates"
+    with pytest.raises(UnknownNameError, match="Did you mean 'model.layers"):
+        why_not(model, "fuse/gqa", "model.layer", execution_provider="cpu")
+    norm = why_not(model, "fuse/gqa", "model.norm", execution_provider="cpu")
+    assert (norm.verdict, "has none in 'model.norm'" in norm.sentence) == ("no candidates", True)
 
 
 def test_a_part_that_was_left_outside() -> None:
@@ -199,6 +202,11 @@ def test_text_of_a_graph_is_escaped() -> None:
     ("act", "kind", "said"),
     [
         (lambda m: why_not(m, "fuse/gqaa", execution_provider="cpu"), UnknownNameError, "Did you mean 'fuse/gqa'?"),
+        (
+            lambda m: why_not(m, "fuse/gqa", "model.layers.77", execution_provider="cpu"),
+            UnknownNameError, "Unknown node, value or module 'model.layers.77'. Did you mean 'model.layers.",
+        ),
+        (lambda m: why_not(m, "fuse/gqa", 3, execution_provider="cpu"), ArgumentError, "scope must be the name of"),
         (lambda m: why_not(m, 3, execution_provider="cpu"), ArgumentError, "the name of a rule, as 'fuse/gqa'"),
         (lambda m: why_not(m, "fuse/gqa", execution_provider="cpuu"), UnknownNameError, "Did you mean 'cpu'?"),
         (lambda m: why_not(m, "fuse/gqa", execution_provider="cpu", role="x"), UnknownNameError, "Unknown role 'x'"),

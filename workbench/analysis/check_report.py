@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Kind = Literal[
     "dtype", "domain", "forbidden", "control flow", "kernel", "type", "rank", "feature", "unknown operator",
-    "index dtype",
+    "index dtype", "graph", "opset",
 ]  # fmt: skip
 Action = Literal[
     "runs it", "inserts casts", "inlines its body", "falls back to cpu", "falls back to cpu with casts", "refuses",

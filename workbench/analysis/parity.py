@@ -16,14 +16,21 @@ import numpy.typing as npt
 from workbench.errors import FeedsError
 from workbench.types import Tolerance
 
-Verdict = Literal["ok", "differs", "not run"]
-"""``ok`` within the tolerance, ``differs`` beyond it (NaN and Inf included), ``not run`` with a reason."""
+Verdict = Literal["ok", "ill-conditioned", "differs", "not run"]
+"""``ok`` within the tolerance, ``differs`` beyond it (NaN and Inf included), ``not run`` with a reason.
+
+``ill-conditioned``: beyond the tolerance, and the reference's own graph differs from itself by a third of that or more.
+"""
 
 Label = Literal["ep-kernels", "graph-on-cpu", "not-run"]
 """What the numbers prove: the provider's own kernels, its graph on CPU kernels, or nothing."""
 
 LABELS = ("ep-kernels", "graph-on-cpu", "not-run")
-VERDICTS = ("ok", "differs", "not run")
+VERDICTS = ("ok", "ill-conditioned", "differs", "not run")
+ILL_FACTOR = 3
+"""How many times what the reference differs from itself by a graph may be off, to be called ill-conditioned."""
+ILL_SHARE = 1e-3
+"""Share of the largest logit that a reference may differ from itself by; beyond it, it cannot judge anything."""
 _NAN = float("nan")
 _Array = npt.NDArray[Any]
 
@@ -99,6 +106,7 @@ def compare_logits(
     case: ParityCase | str,
     output: str = "logits",
     first_position: int = 0,
+    own_floor: bool = False,
 ) -> tuple[ParityRow, ...]:
     """Compare two runs at every valid position.
 
@@ -112,6 +120,8 @@ def compare_logits(
         case: the way the graphs were called.
         output: name of the compared output.
         first_position: position of column 0 in the sequence (decode steps).
+        own_floor: ``floor`` is what the reference's graph differs from itself by, in the same dtype; beyond the
+            tolerance a row is then ``ill-conditioned`` up to ``ILL_FACTOR`` times that.
 
     Returns:
         Rows ordered by batch row, then position.
@@ -131,6 +141,7 @@ def compare_logits(
             subject,
             (name, int(b)),
             (output, first_position + int(s)),
+            own_floor,
         )
         for b, s in zip(*np.nonzero(mask), strict=True)
     )
@@ -144,9 +155,12 @@ def _row(
     subject: Subject,
     case_row: tuple[str, int],
     output_position: tuple[str, int],
+    own_floor: bool,
 ) -> ParityRow:
     max_abs, mean_abs, kl, top1 = _numbers(ref, cand)
     verdict, reason = _judge(max_abs, cand, tolerance)
+    if own_floor and floor > 0 and verdict == "differs":
+        verdict, reason = _with_floor(max_abs, floor, float(np.abs(ref).max()), reason)
     return ParityRow(
         execution_provider=subject.execution_provider,
         dtype=subject.dtype,
@@ -246,6 +260,16 @@ def _judge(max_abs: float, cand: _Array, tolerance: Tolerance) -> tuple[Verdict,
     if max_abs <= tolerance.atol:
         return "ok", ""
     return "differs", f"max|d| {max_abs:.2g} is beyond {tolerance.atol:.2g} ({tolerance.reason})"
+
+
+def _with_floor(max_abs: float, floor: float, largest: float, reason: str) -> tuple[Verdict, str]:
+    """The verdict beyond the tolerance, beside what the reference's graph differs from itself by."""
+    own = f"the generic graph differs from itself by {floor:.2g} here"
+    if floor > ILL_SHARE * largest:
+        return "differs", f"{reason}; {own}, which is too much to judge by"
+    if max_abs <= ILL_FACTOR * floor:
+        return "ill-conditioned", f"{reason}; {own}"
+    return "differs", f"{reason}, and {own} only"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

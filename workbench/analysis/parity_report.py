@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.analysis.markup import block, escape
-from workbench.analysis.parity import LABELS, VERDICTS, LogitSample, ParityRow, Verdict
+from workbench.analysis.parity import ILL_FACTOR, LABELS, VERDICTS, LogitSample, ParityRow, Verdict
 from workbench.analysis.parity_summary import ParityGroup, ParitySummary, fold, worst_verdict
 from workbench.types import Tolerance
 
@@ -71,7 +71,7 @@ class ParityReport:
 
     @property
     def verdict(self) -> Verdict:
-        """``differs`` if any row differs, else ``ok`` if anything ran, else ``not run``."""
+        """The worst of the rows: ``differs``, ``ill-conditioned``, ``ok``; ``not run`` if nothing ran."""
         return worst_verdict(row.verdict for row in self.rows)
 
     @property
@@ -164,3 +164,8 @@ def _check_row(row: ParityRow) -> None:
         raise ValueError(f"Parity row {place}: the floor is missing.")
     elif row.verdict == "ok" and not row.max_abs <= row.tolerance.atol:
         raise ValueError(f"Parity row {place}: 'ok' with max_abs {row.max_abs} beyond {row.tolerance.atol}.")
+    elif row.verdict == "ill-conditioned" and not row.tolerance.atol < row.max_abs <= ILL_FACTOR * row.floor:
+        raise ValueError(
+            f"Parity row {place}: 'ill-conditioned' with max_abs {row.max_abs}, tolerance {row.tolerance.atol} and "
+            f"floor {row.floor}; it is for what is beyond the tolerance and within {ILL_FACTOR} times the floor."
+        )

@@ -162,7 +162,8 @@ class ParitySummary:
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     found = set(verdicts)
-    return "differs" if "differs" in found else "ok" if "ok" in found else "not run"
+    order: tuple[Verdict, ...] = ("differs", "ill-conditioned", "ok")
+    return next((verdict for verdict in order if verdict in found), "not run")
 
 
 def _max(values: Iterable[float]) -> float:
@@ -178,7 +179,7 @@ def fold(rows: list[ParityRow], case: str) -> ParityGroup:
     verdict = worst_verdict(row.verdict for row in ran)
     worst = max(ran, key=_excess)
     loosest = max((row.tolerance for row in ran), key=lambda t: t.atol)
-    limit = worst.tolerance if verdict == "differs" else loosest
+    limit = loosest if verdict == "ok" else worst.tolerance
     return ParityGroup(
         first.execution_provider,
         first.dtype,
@@ -201,9 +202,13 @@ def _excess(row: ParityRow) -> float:
 
 
 def _note(rows: list[ParityRow], ran: list[ParityRow]) -> str:
-    """Why something differs or did not run; machine-stable unless it differs."""
+    """Why something differs, cannot be told or did not run; machine-stable unless it differs."""
     left = [row for row in rows if row.verdict == "not run"]
     parts = dict.fromkeys(f"{row.case} not run: {row.reason}" if ran[0] is not left[0] else row.reason for row in left)
     bad = [row for row in ran if row.verdict == "differs" and math.isnan(row.max_abs)]
     parts.update(dict.fromkeys(row.reason for row in bad[:1]))
+    ill = [row for row in ran if row.verdict == "ill-conditioned"]
+    if ill:
+        most = decade(_max(row.floor for row in ill))
+        parts[f"at {len(ill)} of {len(ran)} positions the generic graph differs from itself by up to {most}"] = None
     return "; ".join(parts)

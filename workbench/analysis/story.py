@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import onnx_ir as ir
 
 from workbench.analysis.markup import block, escape, plural, table
+from workbench.analysis.places import unknown_place
 from workbench.analysis.scopes import scope_of
-from workbench.errors import unknown
 from workbench.rules.alignment import text_of
 from workbench.rules.graph import use_of
 from workbench.rules.recording import RecordedNode, RecordedStep, Recording
@@ -105,7 +105,7 @@ def from_recording(
     kind = "node" if seeds else "scope"
     seeds = seeds or {node.key for node in ever if node.scope == where or node.scope.startswith(f"{where}.")}
     if not seeds:
-        raise unknown("node, value or module", where, {n.name for n in ever} | {n.scope for n in ever})
+        raise unknown_place(where, {n.name for n in ever} | {n.scope for n in ever}, model)
     keys = seeds if kind == "scope" else _before(recording, seeds) | _after(recording, seeds)
     alive = {node.key: node for node in recording.at(len(recording.steps))}
     now = tuple(alive[key].name for key in alive if key in (keys if kind == "scope" else _after(recording, seeds)))
@@ -272,7 +272,7 @@ def from_metadata(
     found = found or [node for node in nodes if (at := scope_of(node)) == where or at.startswith(f"{where}.")]
     if not found:
         known = {node.name or "" for node in nodes} | {scope_of(node) for node in nodes}
-        raise unknown("node, value or module", where, known - {""})
+        raise unknown_place(where, known, model)
     now = tuple(node.name or "" for node in found)
     provider = provider or next((report.execution_provider for report in reports), "")
     chapters = [chapter for node in found for chapter in _told(node, reports)]

@@ -1,7 +1,7 @@
 """The ``workbench`` command. Each verb calls one public function; nothing heavy is imported before it is needed.
 
-Exit status: 0 all well, 1 an error of ours or a parity that differs, 2 an unknown name or wrong usage, 130 after
-Ctrl-C, 141 when whoever read our output has gone.
+Exit status: 0 all well (a parity that is ill-conditioned says so, and is no error), 1 an error of ours or a parity that
+differs, 2 an unknown name or wrong usage, 130 after Ctrl-C, 141 when whoever read our output has gone.
 """
 
 from __future__ import annotations

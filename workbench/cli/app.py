@@ -155,7 +155,8 @@ def compare(
 ) -> None:
     """Build MODEL for several execution providers, set them side by side and run them against each other.
 
-    Exit status 1 when a provider's numbers differ from the generic graph's beyond their tolerance.
+    Exit status 1 when a provider's numbers differ from the generic graph's beyond their tolerance. Where the generic
+    graph differs from itself as much, the verdict is "ill-conditioned", and that alone leaves the status 0.
     """
     if prompt and no_weights:
         raise typer.BadParameter("running a prompt needs weights; leave out --no-weights.", param_hint="--prompt")
@@ -277,3 +278,4 @@ def doctor(
 
 
 from workbench.cli import export as _export_verbs  # noqa: E402, F401  # verbs of a file of their own
+from workbench.cli import metadata_import as _import_verb  # noqa: E402, F401  # the same

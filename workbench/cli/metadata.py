@@ -1,4 +1,4 @@
-"""``workbench metadata``: documents of inference metadata validated, shown, converted, compared, named by a hash."""
+"""``workbench metadata``: documents of inference metadata validated, shown, converted, compared, named, run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from workbench.cli.metadata_run import run
 from workbench.cli.shell import FAILED, check_can_write, console, emit, guarded, note
 
 if TYPE_CHECKING:
@@ -17,8 +18,11 @@ SCHEMA = """
 metadata validate SOURCE [--dialect D] [--package-root DIR] [--no-files] [--ports] [--strict] [--json]
 metadata show SOURCE [--dialect D] [--section NAME] [--package-root DIR] [--json]
 metadata convert SOURCE --to D [--schema-version V] [--plain] [--strict] [-o FILE] [--json]
+metadata import FOLDER [--allow-lossy] [--output FILE | --save [--overwrite]] [--json]
 metadata diff A B [--dialect D] [--json]
 metadata identity SOURCE [--dialect D] [--expect HASH] [--json]
+metadata run SOURCE [--prompt TEXT] [--input NAME=VALUE] [--max-new-tokens N] [--greedy] [--temperature T]
+             [--top-k K] [--top-p P] [--min-p P] [--seed S] [--seconds S] [--max-rounds N] [--trace] [--json]
 
 SOURCE is a document (.yaml, .yml, .json) or the folder of a package. Exit status 0: yes; 1: no, or it cannot be read;
 2: wrong usage.
@@ -28,7 +32,7 @@ SECTIONS = ("values", "state", "capabilities", "decoder", "cache", "islands", "p
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Validate, show, convert and compare inference metadata.",
+    help="Validate, show, convert, compare and run inference metadata.",
     epilog=SCHEMA,
 )
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="A document, or the folder of a package.")]
@@ -219,6 +223,12 @@ def identity(
             note(f"Expected {expect}.")
     if not same:
         raise typer.Exit(FAILED)
+
+
+app.command(
+    epilog="JSON: {source, status, sampling, seed, tokens, texts, outputs, diagnostics [{severity, code, step, "
+    "iteration, value, message, hint}], records, trace or null}."
+)(run)
 
 
 # --- what the verbs share -------------------------------------------------------------------------------

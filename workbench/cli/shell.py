@@ -24,6 +24,7 @@ PIPED_WIDTH = 160
 """Columns of a table that no terminal shows: rich's own guess of 80 would cut reasons into slices."""
 
 _WORDS = {
+    "Pass allow_lossy=True (--allow-lossy)": "Give --allow-lossy",
     "Pass load_weights=False": "Give --no-weights",
     "load_weights=False": "--no-weights",
     "with load_weights=True": "without --no-weights",

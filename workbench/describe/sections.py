@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +52,34 @@ def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
 
 def add_words(subject: Subject, builder: WorkflowBuilder, vocab_size: int, special: Mapping[str, int]) -> None:
     """The tokenizer, as far as its file tells, and special tokens by their meaning; each with its text."""
-    words = _file(subject)
-    texts = {token.get("id"): token.get("content") for token in (words or {}).get("added_tokens") or ()}
-    texts |= {number: text for text, number in _vocabulary(words or {}).items() if number not in texts}
-    made = {name: SpecialToken(id=one, content=str(texts.get(one) or f"<{name}>")) for name, one in special.items()}
-    builder.section("package", PackageFacts(tokenizer=Tokenizer(**given(
-        algorithm=str((words or {}).get("model", {}).get("type") or "unknown").lower(),
+    builder.section("package", PackageFacts(tokenizer=_tokenizer(_file(subject), TOKENIZER, vocab_size, special)))
+
+
+def tokenizer_facts(path: Path, location: str, vocab_size: int, special: Mapping[str, int]) -> Tokenizer | None:
+    """The same of any ``tokenizer.json``, which lies at ``location`` in the package; None where it cannot be read."""
+    words = _read(path)
+    return _tokenizer(words, location, vocab_size, special) if words is not None else None
+
+
+def _tokenizer(
+    words: Mapping[str, Any] | None, location: str, vocab_size: int, special: Mapping[str, int]
+) -> Tokenizer:
+    texts = dict(_texts(words)) if words is not None else {}
+    return Tokenizer(**given(
+        algorithm=str(words["model"].get("type") or "unknown").lower() if words is not None else "unknown",
         vocab_size=vocab_size,
-        byte_level=True if "ByteLevel" in json.dumps((words or {}).get("decoder")) else None,
-        artifacts=(TokenizerArtifact(location=TOKENIZER),) if words is not None else None,
-        special_tokens=made,
-    ))))  # fmt: skip
+        byte_level=True if words is not None and "ByteLevel" in json.dumps(words.get("decoder")) else None,
+        artifacts=(TokenizerArtifact(location=location),) if words is not None else None,
+        special_tokens={
+            name: SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>"))
+            for name, number in special.items() if 0 <= number < vocab_size
+        },
+    ))  # fmt: skip
+
+
+def numbered(ends: Iterable[int]) -> Iterator[tuple[str, int]]:
+    """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
+    yield from (("eos" if place == 1 else f"eos_{place}", end) for place, end in enumerate(ends, 1))
 
 
 def _file(subject: Subject) -> Mapping[str, Any] | None:
@@ -83,22 +100,24 @@ def _read(path: Path) -> Mapping[str, Any] | None:
         words = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return words if isinstance(words, dict) else None
+    return words if isinstance(words, dict) and isinstance(words.get("model"), dict) else None
 
 
-def _vocabulary(words: Mapping[str, Any]) -> Mapping[str, int]:
-    found = words.get("model", {}).get("vocab")
-    return found if isinstance(found, dict) else {}
+def _texts(words: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """Ids with their texts, as far as they are such; what was added has the last word."""
+    held = words["model"].get("vocab")
+    if isinstance(held, list):
+        held = {one[0]: place for place, one in enumerate(held) if isinstance(one, list) and one}
+    added = [one for one in words.get("added_tokens") or () if isinstance(one, dict)]
+    pairs = [*(held.items() if isinstance(held, dict) else ()), *((one.get("content"), one.get("id")) for one in added)]
+    yield from ((number, text) for text, number in pairs if isinstance(number, int) and isinstance(text, str))
 
 
 def _special(subject: Subject) -> Iterator[tuple[str, int]]:
-    """Several ends of a text are called ``eos``, ``eos_2``, ``eos_3``."""
     assert subject.config is not None
     found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
-    for name in ("pad", "bos", "eos"):
-        held = found.get(f"{name}_token_id")
-        numbers = held if isinstance(held, list) else [held] if held is not None else []
-        yield from ((name if place == 1 else f"{name}_{place}", number) for place, number in enumerate(numbers, 1))
+    yield from ((name, found[f"{name}_token_id"]) for name in ("pad", "bos") if f"{name}_token_id" in found)
+    yield from numbered(found.get("eos_token_id", ()))
 
 
-__all__ = ["add_model", "add_tokenizer", "add_words", "ends_of"]
+__all__ = ["add_model", "add_tokenizer", "add_words", "ends_of", "numbered", "tokenizer_facts"]

@@ -50,9 +50,13 @@ class KernelTable:
         """A kernel for an operator of that version with these types by type parameter."""
         return next((kernel for kernel in self.kernels.get(use, ()) if kernel.takes(since, given)), None)
 
+    def of_version(self, use: OpId, since: int) -> tuple[KernelDef, ...]:
+        """The kernels for an operator of that version, in whatever types."""
+        return tuple(k for k in self.kernels.get(use, ()) if k.first <= since <= k.last)
+
     def types_of(self, use: OpId, since: int, parameter: str) -> frozenset[str]:
         """Every type that some kernel of that version takes for a type parameter."""
-        found = [k for k in self.kernels.get(use, ()) if k.first <= since <= k.last]
+        found = self.of_version(use, since)
         return frozenset(t for kernel in found for name, types in kernel.types if name == parameter for t in types)
 
     def parameters(self, use: OpId) -> frozenset[str]:

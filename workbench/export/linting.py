@@ -16,6 +16,7 @@ from workbench.export.lint_report import LintReport
 from workbench.export.metadata_folder import KINDS, check_folder, document_in
 from workbench.export.subject import Check, GraphCheck, Subject, finding
 from workbench.export.vocabulary import UnreadableTokenizer, vocabulary
+from workbench.metadata.wording import q
 
 WORDS: tuple[Check, ...] = checks_words.CHECKS
 GRAPHS: tuple[GraphCheck, ...] = (*checks_ends.CHECKS, *checks_sizes.CHECKS, *checks_cache.CHECKS)
@@ -51,6 +52,12 @@ def lint(folder: str | os.PathLike[str]) -> LintReport:
     return _Reader(place).report() + described if (place / NAME).exists() else described
 
 
+def read_subject(folder: Path, config: Mapping[str, Any]) -> tuple[Subject, tuple[Diagnostic, ...]]:
+    """What the checks look at, of a config that was read already, and what is wrong with the files beside it."""
+    reader = _Reader(folder)
+    return reader.subject(config), tuple(reader.found)
+
+
 def check(folder: Path, subject: Subject, *, before: tuple[Diagnostic, ...] = ()) -> LintReport:
     """Every check of a subject that was read already, after the findings made while reading it."""
     found, done, skipped = list(before), [FILE], []
@@ -81,10 +88,13 @@ class _Reader:
         config = self._config()
         if config is None:
             return LintReport(self.folder, tuple(self.found), (FILE,), ("Without a config nothing can be compared.",))
+        subject = self.subject(config)
+        return check(self.folder, subject, before=tuple(self.found))
+
+    def subject(self, config: Mapping[str, Any]) -> Subject:
         facts, graph = self._graph(config)
         made_for = self._made_for()
-        subject = Subject(config, facts, graph, self._vocabulary(config), made_for)
-        return check(self.folder, subject, before=tuple(self.found))
+        return Subject(config, facts, graph, self._vocabulary(config), made_for)
 
     def _config(self) -> Mapping[str, Any] | None:
         path = self.folder / NAME
@@ -113,12 +123,12 @@ class _Reader:
         if not isinstance(name, str) or not name:
             return None, ""
         where, path = "model.decoder.filename", self.folder / name
-        if "\0" in name or not path.resolve().is_relative_to(self.folder.resolve()):
-            self._add(f"{name!r} lies outside the folder.", where, "Put the graph into the folder.")
-        elif not path.is_file():
+        if "\0" in name or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.folder)):
+            self._add(f"{q(name)} lies outside the folder.", where, "Put the graph into the folder.")
+        elif not os.path.isfile(path):  # not Path.is_file(), which raises for a name that is too long
             held = sorted(entry.name for entry in self.folder.glob("*.onnx"))
             hint = f"Write {held[0]!r}." if len(held) == 1 else "Put the graph there, or name the one that is."
-            self._add(f"The graph {name!r} is missing.", where, hint)
+            self._add(f"The graph {q(name)} is missing.", where, hint)
         elif path.stat().st_size > _LARGEST_GRAPH:
             self._add(f"{name} is larger than 2 GiB, which no reader takes.", name, "Save it with external data.")
         else:
@@ -153,7 +163,7 @@ class _Reader:
     def _vocabulary(self, config: Mapping[str, Any]) -> int | None:
         directory = Subject(config).at("model.tokenizer_dir")
         place = self.folder / directory if isinstance(directory, str) and "\0" not in directory else self.folder
-        missing = [name for name in _TOKENIZER if not (place / name).is_file()]
+        missing = [name for name in _TOKENIZER if not os.path.isfile(place / name)]
         if missing:
             self._add(
                 f"{' and '.join(missing)} missing: the client cannot make a tokenizer and takes ids only.", missing[0],

@@ -10,7 +10,8 @@ whoever keeps the cache and says where they go. ``TokensInCache(input_ids [B, S]
 attention_mask [B, T], position_ids [B, S]`` tells the rest of such a graph what it needs: ``T`` is the longest length.
 
 ``LastToken(hidden [B, S, E], input_ids [B, S], attention_mask [B, T]) -> last [B, 1, E]``: what stands at the last new
-token of each row that is no padding. Its body has no Shape.
+token of each row that is no padding; of a row without any its last slot. Its body has no Shape, and no ArgMax: CUDA
+has a kernel of that for floats alone.
 """
 
 from __future__ import annotations
@@ -69,7 +70,12 @@ BODIES = {
   start_1 = Unsqueeze (back_64, axis0)
   mask_BT = Cast <to = 6> (attention_mask)
   new_BS = Slice (mask_BT, start_1, end_1, axis1)
-  at_B1 = ArgMax <axis = 1, keepdims = 1, select_last_index = 1> (new_BS)
+  column = Constant <value: tensor = int32 {1}> ()
+  number_BS = CumSum (ones_BS, column)
+  real_BS = Mul (number_BS, new_BS)
+  last_B1 = ReduceMax <keepdims = 1> (real_BS, axis1)
+  before_B1 = Sub (last_B1, one)
+  at_B1 = Cast <to = 7> (before_B1)
   at_B11 = Unsqueeze (at_B1, axis2)
   last = GatherND <batch_dims = 1> (hidden, at_B11) }""",
     TOKENS_IN_CACHE: """(input_ids, write_indices, kv_lengths) => (attention_mask, position_ids) {

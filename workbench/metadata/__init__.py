@@ -20,12 +20,15 @@ from workbench.metadata.analyses import (
 from workbench.metadata.diagnostic import Diagnostic, Diagnostics
 from workbench.metadata.dialects import DIALECTS, Conversion, convert, dialect_of, to_json, to_yaml
 from workbench.metadata.document import Document
+from workbench.metadata.flow import WorkflowMap, workflow_map
 from workbench.metadata.reading import Loaded, load
 from workbench.metadata.rules import RULES
 from workbench.metadata.validation import validate
 
 __all__ = [
-    "DIALECTS", "RULES", "Conversion", "Diagnostic", "Diagnostics", "Document", "Loaded", "cache_dependencies",
+    "DIALECTS", "RULES", "Conversion", "Diagnostic", "Diagnostics", "Document", "Loaded", "WorkflowMap",
+    "cache_dependencies",
     "check_ports", "convert", "decoder_io", "derived_capabilities", "dialect_of", "diff", "load", "opened",
     "predicted_islands", "semantic_identity", "state_lifetimes", "to_json", "to_yaml", "validate", "value_table",
+    "workflow_map",
 ]  # fmt: skip

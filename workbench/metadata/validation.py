@@ -5,20 +5,19 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from workbench.errors import wrong_type
 from workbench.metadata.context import Context
 from workbench.metadata.diagnostic import STAGES, Diagnostic, Diagnostics, Path, show_path
 from workbench.metadata.dialects import reader_of
-from workbench.metadata.reading import Loaded, load
+from workbench.metadata.reading import Loaded, Source, load
 from workbench.metadata.reading.limits import MOST_PLACES
 from workbench.metadata.registry import Finding, Rule
 from workbench.metadata.rules import RULES
 from workbench.metadata.wording import cut
 
-Source = str | bytes | os.PathLike[str] | Mapping[str, Any]
 _LOWERING = (98, 99)
 _MOST = MOST_PLACES
 _LONGEST = 600  # characters of a message, which may repeat names of the document
@@ -28,13 +27,14 @@ _Found = dict[int, list[Finding]]
 def validate(
     source: Source,
     *,
-    dialect: str = "pr828",
+    dialect: str = "auto",
     package_root: str | os.PathLike[str] | None = None,
     advertised: Collection[str] | None = None,
 ) -> Diagnostics:
     """Every rule that a document breaks, where it breaks it.
 
-    ``source`` is a path of a file or of a package's folder, the text itself, or a mapping. With ``package_root`` the
+    ``source`` is a path of a file or of a package's folder, the text itself, a mapping, or what ``describe`` gave;
+    ``dialect`` is ``pr828``, ``v1``, or ``auto``: the one that the document looks like. With ``package_root`` the
     files that the document names are looked for as well; with ``advertised`` (the capabilities of a reader) what
     that reader cannot do is told. A bad document never raises; a source of another type is an ``ArgumentError``.
     """

@@ -10,24 +10,26 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from workbench.errors import Diagnostic, ModelFileError
+from workbench.passes.repeated import merge_repeated
+from workbench.rules.graph import bodies, every_node
 from workbench.rules.recorder import Tell, quiet
 
 
-def cleanup(model: ir.Model, *, tell: Tell = quiet) -> tuple[Diagnostic, ...]:
+def cleanup(model: ir.Model, *, tell: Tell = quiet, sorted_already: bool = False) -> tuple[Diagnostic, ...]:
     """Sort where needed, name nodes, then drop identities, dead nodes and repeated subexpressions, in place.
 
-    ``tell`` is called after each of them.
+    ``tell`` is called after each of them. A clone that was made within ``in_order`` is ``sorted_already``.
 
     Raises:
         ModelFileError: the graph has a cycle.
     """
-    found = sort_nodes(model)
+    found: tuple[Diagnostic, ...] = () if sorted_already else sort_nodes(model)
     tell("cleanup/sort", sort_nodes)
     common.RemoveUnusedNodesPass()(model)
     tell("cleanup/unused", cleanup)
     found += _eliminate_identities(model)
     tell("cleanup/identities", _eliminate_identities)
-    common.CommonSubexpressionEliminationPass()(model)
+    merge_repeated(model)
     tell("cleanup/repeated", cleanup)
     found += _name_nodes(model)
     tell("cleanup/names", _name_nodes)
@@ -74,27 +76,19 @@ def _is_sorted(graph: ir.Graph) -> bool:
     return True
 
 
-def _makers(node: ir.Node, graph: ir.Graph) -> Iterator[ir.Node]:
+def _makers(node: ir.Node, graph: ir.Graph) -> list[ir.Node]:
     """The nodes of ``graph`` whose results a node reads, itself or from inside its subgraphs."""
-    for reader in (node, *(inner for body in _bodies(node) for inner in ir.traversal.RecursiveGraphIterator(body))):
-        yield from _producers(reader.inputs, graph)
-    for body in _bodies(node):
-        yield from _producers(body.outputs, graph)
+    makers = _producers(node.inputs, graph)
+    for body in bodies(node) if node.attributes else ():
+        for inner in every_node(body):
+            makers += _producers(inner.inputs, graph)
+        makers += _producers(body.outputs, graph)
+    return makers
 
 
-def _bodies(node: ir.Node) -> Iterator[ir.Graph]:
-    for attribute in node.attributes.values():
-        if attribute.type == ir.AttributeType.GRAPH:
-            yield attribute.as_graph()
-        elif attribute.type == ir.AttributeType.GRAPHS:
-            yield from attribute.as_graphs()
-
-
-def _producers(values: Iterable[ir.Value | None], graph: ir.Graph) -> Iterator[ir.Node]:
-    for value in values:
-        producer = value.producer() if value is not None else None
-        if producer is not None and producer.graph is graph:
-            yield producer
+def _producers(values: Iterable[ir.Value | None], graph: ir.Graph) -> list[ir.Node]:
+    producers = [value.producer() for value in values if value is not None]
+    return [producer for producer in producers if producer is not None and producer.graph is graph]
 
 
 def _cycle(graph: ir.Graph) -> list[str]:
@@ -121,7 +115,7 @@ def _cycle(graph: ir.Graph) -> list[str]:
 
 def _name_nodes(model: ir.Model) -> tuple[Diagnostic, ...]:
     """Names for nodes that have none or share one: reports name nodes, and ONNX Runtime refuses two of one name."""
-    nodes = list(ir.traversal.RecursiveGraphIterator(model.graph))
+    nodes = list(every_node(model.graph))
     taken = {node.name for node in nodes if node.name}
     seen: set[str] = set()
     shared = 0
@@ -143,10 +137,12 @@ def _free(name: str, taken: set[str]) -> str:
 
 def _eliminate_identities(model: ir.Model) -> tuple[Diagnostic, ...]:
     """onnx-ir 1.1.0 loses an output when an Identity stands between two outputs of one graph: then none is removed."""
-    for node in ir.traversal.RecursiveGraphIterator(model.graph):
-        if node.op_type == "Identity" and node.domain == "" and node.inputs and node.inputs[0] is not None:
+    found = [node for node in every_node(model.graph) if node.op_type == "Identity" and node.domain == ""]
+    for node in found:
+        if node.inputs and node.inputs[0] is not None:
             if node.inputs[0].is_graph_output() and node.outputs[0].is_graph_output():
                 message = "an Identity copies one output to another, so identities were left in place"
                 return (Diagnostic("cleanup.identities-kept", "info", message, where=node.name or ""),)
-    common.IdentityEliminationPass()(model)
+    if found or model.functions:  # their bodies may hold some too
+        common.IdentityEliminationPass()(model)
     return ()

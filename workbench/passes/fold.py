@@ -14,6 +14,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from workbench.passes.repeated import merge_repeated
+from workbench.rules.discard import Discard
 from workbench.rules.recorder import Tell, quiet
 from workbench.types import WB_DOMAIN
 from workbench.weights.join import joined
@@ -29,15 +31,17 @@ def fold(model: ir.Model, *, inline: bool, tell: Tell = quiet) -> None:
     Only our own functions are inlined: bodies of com.microsoft operators stand for kernels. ``tell`` is
     called after each step.
     """
-    common.CommonSubexpressionEliminationPass()(model)
+    merge_repeated(model)
     tell("fold/repeated", fold)
     if inline and any(function.domain == WB_DOMAIN for function in model.functions.values()):
         common.InlinePass(criteria=lambda function: function.domain == WB_DOMAIN)(model)
         common.NameFixPass()(model)
     tell("fold/inline", fold)
+    discard = Discard(model.graph)
     for node in list(model.graph):
         if node.domain == "" and node.op_type in _FOLDS:
-            _fold_node(model.graph, node)
+            _fold_node(discard, node)
+    discard.flush()
     tell("fold/weights", _fold_node)
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedFunctionsPass()(model)  # type: ignore[no-untyped-call]
@@ -45,8 +49,9 @@ def fold(model: ir.Model, *, inline: bool, tell: Tell = quiet) -> None:
     tell("fold/unused", fold)
 
 
-def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
+def _fold_node(discard: Discard, node: ir.Node) -> None:
     """Replace a node over initializers by one initializer, if nobody else reads those."""
+    graph = discard.graph
     inputs = [value for value in node.inputs if value is not None]
     own = all(v.is_initializer() and len(v.uses()) == 1 and not v.is_graph_input() for v in inputs)
     out = node.outputs[0]
@@ -63,8 +68,8 @@ def _fold_node(graph: ir.Graph, node: ir.Node) -> None:
         in_order = _read_in_order(node, name, whole)
         folded.const_value = in_order if in_order is not None else _tensor(name, shape, whole, compute)
     graph.initializers.add(folded)
-    ir.convenience.replace_all_uses_with(out, folded)
-    graph.remove(node, safe=True)
+    discard.replace({out: folded})
+    discard.dead(node)
     for value in inputs:
         del graph.initializers[value.name or ""]
 

@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from workbench.errors import Diagnostic
 from workbench.rules.features import uses
+from workbench.rules.graph import every_node
 from workbench.types import FLOAT_DTYPES, OpId, dtype_word
 
 
@@ -43,7 +44,7 @@ def legality(model: ir.Model, facts: Facts, *, captured: bool = False) -> tuple[
     """
     found: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     functions = {function.domain for function in model.functions.values()}
-    for node in ir.traversal.RecursiveGraphIterator(model.graph):
+    for node in every_node(model.graph):
         problem = problem_of(node, facts, functions)
         if problem:
             found[problem].append(node.name or node.op_type)

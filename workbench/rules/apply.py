@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import time
 
 import onnx_ir as ir
@@ -10,8 +11,10 @@ import onnx_ir as ir
 from workbench import functions
 from workbench.rules.answer import answer, sort
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
+from workbench.rules.discard import Discard
 from workbench.rules.features import uses
 from workbench.rules.graph import scope
+from workbench.rules.order import Order
 from workbench.rules.plan import Plan, Step
 from workbench.rules.recorder import Watch
 from workbench.rules.report import Miss, RuleReport
@@ -44,29 +47,46 @@ def apply(model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None) -
     start, before, rule = time.perf_counter(), op_counts(model), step.rule
     misses: list[Miss] = []
     partial: list[Miss] = []
-    place = ""
+    place, asked = "", 0
     try:
         anchors = candidates(model, step)
+        work = _Work(rule, Discard(model.graph), Order(model.graph), watch)
         if watch is not None:
             watch.asks(model, step, anchors)
-        for node in list(anchors):
+        for node in anchors:
             if node.graph is not model.graph:
-                anchors.remove(node)  # a rewrite before this one took it along
-                continue
-            place = node.name or ""
-            partial += _ask(model, node, step, plan, watch, misses)
-        if misses:
-            _let_go(model.graph)
-        applied = len(anchors) - len(misses)
-        if applied:
-            sort(model.graph, rule)  # a rewrite may replace a value that was made before its anchor (a skip sum)
+                continue  # a rewrite before this one took it along
+            place, asked = node.name or "", asked + 1
+            site = Site(node, model, plan.dtype, step.allows, plan.padding, plan.inline)
+            partial += _ask(work, site, misses)
+        applied = asked - len(misses)
+        _settle(work, bool(misses))
     except Exception as error:
         raise RuleRaised(rule, place, error) from error
     after = op_counts(model) if applied else before
     return RuleReport(
-        rule.name, rule.stage, len(anchors), applied, tuple(misses), tuple(partial), before, after,
+        rule.name, rule.stage, asked, applied, tuple(misses), tuple(partial), before, after,
         time.perf_counter() - start, rule.pattern,
     )  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class _Work:
+    """One rule at work on one graph."""
+
+    rule: Rule
+    discard: Discard
+    order: Order
+    watch: Watch | None
+
+
+def _settle(work: _Work, missed: bool) -> None:
+    """Once for a rule, since each of these reads the whole graph."""
+    work.discard.flush()
+    if missed:
+        _let_go(work.discard.graph)
+    if not work.order.kept:
+        sort(work.discard.graph, work.rule)
 
 
 def candidates(model: ir.Model, step: Step) -> list[ir.Node]:
@@ -75,13 +95,13 @@ def candidates(model: ir.Model, step: Step) -> list[ir.Node]:
     return [n for n in model.graph if (n.domain, n.op_type) in wanted and _is_candidate(n, step)]
 
 
-def _ask(model: ir.Model, node: ir.Node, step: Step, plan: Plan, watch: Watch | None, misses: list[Miss]) -> list[Miss]:
+def _ask(work: _Work, site: Site, misses: list[Miss]) -> list[Miss]:
     """Rewrite one candidate, or add to the misses why not; what the rewrite has left outside."""
-    rule = step.rule
+    node, rule, watch = site.node, work.rule, work.watch
     if watch is not None:
         watch.begin()
     try:
-        change = answer(rule, Site(node, model, plan.dtype, step.allows, plan.padding, plan.inline))
+        change = answer(rule, site)
     except Refusal as refusal:
         misses.append(_miss(rule, node, refusal))
         if watch is not None:
@@ -89,7 +109,7 @@ def _ask(model: ir.Model, node: ir.Node, step: Step, plan: Plan, watch: Watch | 
         return []
     left = [Miss(rule.name, node.name or "", scope(node), "fact", reason) for reason in change.left]
     anchor = (node.name or "", scope(node))
-    removed = _replace(model, node, change, rule)
+    removed = _replace(work, site, change)
     if watch is not None:
         for miss in left:
             watch.refused(rule, miss, None)
@@ -115,21 +135,21 @@ def _is_candidate(node: ir.Node, step: Step) -> bool:
     return step.rule.looks_at(node) and (step.must_go is None or bool(uses(node) & step.must_go))
 
 
-def _replace(model: ir.Model, anchor: ir.Node, change: Rewrite, rule: Rule) -> list[ir.Node]:
+def _replace(work: _Work, site: Site, change: Rewrite) -> list[ir.Node]:
     """Put the new nodes in the anchor's place; what went."""
-    graph = model.graph
+    discard, graph, anchor = work.discard, work.discard.graph, site.node
     _check(graph, change)
+    work.order.rewritten(anchor, change)
     for value in change.initializers:
         graph.register_initializer(value) if value.const_value is not None else graph.initializers.add(value)
     graph.insert_before(anchor, change.nodes)
-    old, new = list(change.replace), list(change.replace.values())
-    ir.convenience.replace_all_uses_with(old, new, replace_graph_outputs=True)
+    discard.replace(change.replace)
     for before, after in change.replace.items():  # same tensor, same name: runs of both graphs can be compared by it
         after.name, before.name = before.name, f"{before.name}/replaced"
-    removed = [node for old_value in old for node in _dead(graph, old_value.producer())]
-    _mark(change, anchor, rule, removed)
+    removed = [node for old in change.replace for node in discard.dead(old.producer())]
+    _mark(change, anchor, work.rule, removed)
     for use, overload in change.functions:
-        functions.ensure(model, use, overload)
+        functions.ensure(site.model, use, overload)
     for node in change.nodes:
         if node.domain:
             graph.opset_imports.setdefault(node.domain, 1)
@@ -166,21 +186,3 @@ def _mark(change: Rewrite, anchor: ir.Node, rule: Rule, removed: list[ir.Node]) 
         for number, value in enumerate(node.outputs):
             if not value.name:
                 value.name = f"{node.name}:{number}"
-
-
-def _remove_with_dead_producers(graph: ir.Graph, node: ir.Node) -> list[ir.Node]:
-    """Remove a node, then every producer that nobody reads any more; what went, in that order."""
-    producers = [value.producer() for value in node.inputs if value is not None]
-    graph.remove(node, safe=True)  # without safe=True it would keep its uses, and nothing upstream would ever be dead
-    removed = [node]
-    for producer in producers:
-        removed += _dead(graph, producer)
-    return removed
-
-
-def _dead(graph: ir.Graph, node: ir.Node | None) -> list[ir.Node]:
-    if node is None or node.graph is not graph:
-        return []
-    if any(value.uses() or value.is_graph_output() for value in node.outputs):
-        return []
-    return _remove_with_dead_producers(graph, node)

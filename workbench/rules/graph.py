@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import onnx_ir as ir
@@ -87,6 +87,24 @@ def other_body(node: ir.Node, overload: str) -> Rewrite:
     for value, old in zip(made.outputs, node.outputs, strict=True):
         value.type, value.shape = old.type, old.shape
     return Rewrite([made], dict(zip(node.outputs, made.outputs, strict=True)), [(use_of(node), overload)])
+
+
+def every_node(graph: ir.Graph) -> Iterator[ir.Node]:
+    """The nodes of a graph and of the bodies in it, each before those inside it."""
+    for node in graph:
+        yield node
+        if node.attributes:
+            for body in bodies(node):
+                yield from every_node(body)
+
+
+def bodies(node: ir.Node) -> Iterator[ir.Graph]:
+    """The graphs that a node holds: branches of an If, the body of a Loop."""
+    for attribute in node.attributes.values():
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            yield from attribute.as_graphs()
 
 
 def scope(node: ir.Node) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import onnx_ir as ir
@@ -51,12 +51,22 @@ def _body(
     nodes, outputs = list(graph), list(graph.outputs)
     graph.outputs.clear()
     graph.remove(nodes)
+    own = {dim for value in inputs for dim in value.shape or () if isinstance(dim, ir.SymbolicDim)}
     for node in nodes:
         for value in node.outputs:
             value.name = None  # names of a body repeat with every call
+            value.shape = _known(value.shape, own)
     for value, model in zip(outputs, new(OpId("Identity"), [], like=like).outputs, strict=True):
         value.type, value.shape = model.type, model.shape
     return nodes, outputs
+
+
+def _known(shape: ir.Shape | None, own: Collection[ir.SymbolicDim]) -> ir.Shape | None:
+    """Without sizes that inference made names for: these repeat with every call, and onnxruntime takes sizes of one
+    name for equal and puts one value in another's buffer."""
+    if shape is None:
+        return None
+    return ir.Shape([dim if isinstance(dim, int) or dim in own else None for dim in shape])
 
 
 def _typed(function: Any, inputs: Sequence[ir.Value], attributes: Mapping[str, Any]) -> ir.Model:

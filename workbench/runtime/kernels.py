@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import onnx_ir as ir
+
 from workbench.config.files import cache_dir, reason, write_atomic
 from workbench.ep.kernel_table import KernelDef, KernelTable, from_json, recorded, table
-from workbench.errors import SaveError
+from workbench.errors import SaveError, WorkbenchError
 from workbench.types import OpId
 
 
@@ -55,6 +57,15 @@ def _row(found: Any) -> KernelDef:
     return KernelDef(OpId(found.op_name, found.domain), first, last, types)
 
 
+def type_word(given: ir.TypeProtocol) -> str:
+    """A value's type as kernels spell it: ``float16``, ``seq(tensor(float))``, ``optional(tensor(int64))``."""
+    if isinstance(given, ir.SequenceType | ir.OptionalType):
+        kind = "seq" if isinstance(given, ir.SequenceType) else "optional"
+        inner = type_word(given.elem_type)
+        return f"{kind}({inner if '(' in inner else f'tensor({inner})'})"
+    return given.dtype.name.lower()
+
+
 def _word(text: str) -> str:
     """``tensor(float16)`` -> ``float16``; sequences and optionals keep their spelling."""
     return text[7:-1] if text.startswith("tensor(") else text
@@ -70,9 +81,22 @@ def best(ort_provider: str) -> KernelTable | None:
 
 
 def _refreshed(ort_provider: str) -> KernelTable | None:
-    """What ``refresh`` has kept: tables of plugins and of other builds, once they were here."""
+    """What ``refresh`` has kept: tables of plugins and of other builds, once they were here.
+
+    Raises:
+        WorkbenchError: the file is damaged or cannot be read.
+    """
     path = place(ort_provider)
-    return from_json(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not path.is_file():
+        return None
+    try:
+        return from_json(path.read_bytes().decode("utf-8", "replace"))
+    except (OSError, WorkbenchError) as error:
+        said = reason(error) if isinstance(error, OSError) else "it is not a kernel table"
+        raise WorkbenchError(
+            f"{path}: {said}. Delete it: the table that ships with the workbench is then taken. Where the provider is "
+            "installed, `workbench kernels refresh` makes it again."
+        ) from error
 
 
 def place(ort_provider: str) -> Path:
@@ -131,6 +155,27 @@ def schema(use: OpId, opset: int) -> Schema | None:
     inputs, outputs = (tuple(p.typeStr for p in side) for side in (found.inputs, found.outputs))
     variadic = bool(found.inputs) and str(found.inputs[-1].option).endswith("Variadic")
     return Schema(found.since_version, inputs, outputs, names, variadic, _has_body(use, opset))
+
+
+@functools.cache
+def loads_opset(version: int) -> bool:
+    """Whether ONNX Runtime takes graphs of an opset of the standard at all: one is made, and given to it."""
+    import onnx
+    import onnxruntime
+    from onnx import helper
+
+    if version <= onnx.defs.onnx_opset_version():
+        return True
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", values[:1], values[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception:  # the binding raises a dozen unrelated classes
+        return False
+    return True
 
 
 def _has_body(use: OpId, opset: int) -> bool:

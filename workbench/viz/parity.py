@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.analysis.parity_summary import ParityGroup
 
 _ROW_MARKS = ("o", "^", "s", "D", "v", "P")
-_FLOOR, _LIMIT = "what the dtype alone costs (floor)", "tolerance"
+_FLOOR, _LIMIT = "what the generic graph itself is off by (floor)", "tolerance"
 _EXACT = "exactly equal"
 
 
@@ -170,14 +170,13 @@ def _panel(axes: Axes, rows: list[ParityRow], zero: float) -> None:
 def _series(axes: Axes, rows: list[ParityRow], mark: str, zero: float) -> None:
     x = [float(r.position) for r in rows]
     errors = [r.max_abs for r in rows]
-    good = [r.verdict == "ok" for r in rows]
     axes.plot(x, [max(e, zero) for e in errors], color=BLUE, linewidth=1, zorder=2)
-    for p, e, ok in zip(x, errors, good, strict=True):
+    for p, e, verdict in zip(x, errors, [r.verdict for r in rows], strict=True):
         if math.isnan(e):
             axes.plot(p, 0.94, "X", transform=axes.get_xaxis_transform(), color=VERMILLION, markersize=8, zorder=4)
         else:
-            face = "none" if e == 0 else BLUE if ok else VERMILLION
-            edge = BLUE if ok else VERMILLION
+            edge = BLUE if verdict == "ok" else INK if verdict == "ill-conditioned" else VERMILLION
+            face = "none" if e == 0 else edge
             axes.plot(p, max(e, zero), mark, markersize=5, color=edge, markerfacecolor=face, zorder=3)
     ends = [min(x) - 0.4, max(x) + 0.4] if len(x) == 1 else [x[0], x[-1]]
     _line(axes, ends, x, [r.tolerance.atol for r in rows], VERMILLION, "-")
@@ -208,6 +207,8 @@ def _legend(figure: MplFigure, report: ParityReport) -> None:
     if any(r.max_abs == 0 for r in ran):
         empty = {"color": BLUE, "markerfacecolor": "none", "linestyle": ""}
         handles.append(Line2D([], [], marker="o", markersize=5, label=_EXACT, **empty))  # type: ignore[arg-type]
+    if any(r.verdict == "ill-conditioned" for r in ran):
+        handles.append(Line2D([], [], color=INK, marker="o", linestyle="", markersize=5, label="ill-conditioned"))
     if any(r.verdict == "differs" for r in ran):
         handles.append(Line2D([], [], color=VERMILLION, marker="o", linestyle="", markersize=5, label="differs"))
     if any(math.isnan(r.max_abs) for r in ran):

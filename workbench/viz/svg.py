@@ -26,14 +26,14 @@ class Svg:
         self, x: int, y: int, width: int, height: int, fill: str, *, dashed: bool = False, radius: int = 0
     ) -> None:
         """A filled box; a dashed one is paler inside and has a dashed edge of the same colour."""
-        self._grow(x + width, y + height)
+        self.grow(x + width, y + height)
         edge = f' fill-opacity="0.35" stroke="{fill}" stroke-dasharray="3 2"' if dashed else ""
         corner = f' rx="{radius}"' if radius else ""
         self.parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"{corner}{edge}/>')
 
     def line(self, x1: int, y1: int, x2: int, y2: int, stroke: str = RULE) -> None:
         """A thin line."""
-        self._grow(max(x1, x2), max(y1, y2))
+        self.grow(max(x1, x2), max(y1, y2))
         self.parts.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{stroke}"/>')
 
     def text(
@@ -41,14 +41,15 @@ class Svg:
     ) -> None:
         """One line of text on the baseline ``y``; ``anchor`` is start, middle or end."""
         wide = text_width(text, size)
-        self._grow(x + (wide if anchor == "start" else wide // 2 if anchor == "middle" else 0), y + size // 3)
+        self.grow(x + (wide if anchor == "start" else wide // 2 if anchor == "middle" else 0), y + size // 3)
         weight = ' font-weight="bold"' if bold else ""
         place = f' text-anchor="{anchor}"' if anchor != "start" else ""
         self.parts.append(
             f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{place}{weight}>{escape(printable(text))}</text>'
         )
 
-    def _grow(self, right: int, bottom: int) -> None:
+    def grow(self, right: int, bottom: int) -> None:
+        """Make room up to a point."""
         self.width = max(self.width, right + MARGIN)
         self.height = max(self.height, bottom + MARGIN)
 

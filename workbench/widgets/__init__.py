@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench.widgets.capability_matrix import CapabilityMatrix
+    from workbench.widgets.document_table import DocumentTable
     from workbench.widgets.ep_compare import EpCompare
     from workbench.widgets.ep_matrix import EpMatrix
     from workbench.widgets.fusion_report import FusionReport
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
     from workbench.widgets.report import Report
     from workbench.widgets.stepper import PipelineStepper
     from workbench.widgets.view import View
+    from workbench.widgets.workflow import WorkflowView
+    from workbench.widgets.workflow_page import workflow_report
 
 __all__ = [
     "CapabilityMatrix",
     "ComparePanel",
+    "DocumentTable",
     "EpCompare",
     "EpMatrix",
     "FusionReport",
@@ -34,12 +38,15 @@ __all__ = [
     "PipelineStepper",
     "Report",
     "View",
+    "WorkflowView",
     "link",
+    "workflow_report",
 ]
 
 _MODULES = {
     "CapabilityMatrix": "capability_matrix",
     "ComparePanel": "panel",
+    "DocumentTable": "document_table",
     "EpCompare": "ep_compare",
     "EpMatrix": "ep_matrix",
     "FusionReport": "fusion_report",
@@ -49,7 +56,9 @@ _MODULES = {
     "PipelineStepper": "stepper",
     "Report": "report",
     "View": "view",
+    "WorkflowView": "workflow",
     "link": "linked",
+    "workflow_report": "workflow_page",
 }
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
@@ -12,11 +10,11 @@ import ipywidgets as widgets
 from workbench.analysis.ep_summary import EpSummary
 from workbench.errors import WorkbenchError, wrong_type
 from workbench.types import FLOAT_DTYPES
+from workbench.widgets.around import AroundView
 from workbench.widgets.ep_cells import behind
 from workbench.widgets.ep_table import EpTable, opens
 from workbench.widgets.job import Cancelled, Job
 from workbench.widgets.panel_views import CSS, status_html
-from workbench.widgets.view import WIDGET_MIME, faces
 
 _log = logging.getLogger(__name__)
 _DEFAULT = ""
@@ -24,7 +22,7 @@ KEPT = 6
 """Views behind cells that stay alive; the one that is shown is one of them."""
 
 
-class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class EpCompare(AroundView):
     """A table with a column per execution provider; a cell opens what is behind its number below the table.
 
     ``view`` is the table itself, with the traits ``execution_provider`` and ``row``. Where the comparison knows how it
@@ -161,21 +159,3 @@ class EpCompare(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         for old in (widget for group in getattr(self, "_shown", {}).values() for widget in group):
             old.close()
         super().close()
-
-    # --- without a kernel -------------------------------------------------------------------------------------------
-
-    def save_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """One self-contained page with the table alive in it: no kernel, no network.
-
-        Raises:
-            SaveError: the folder is missing, full or not writable.
-        """
-        return self.view.save_html(path, title=title or self.view.label)
-
-    def __repr__(self) -> str:
-        return repr(self.result)
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        live = super()._repr_mimebundle_(**options)
-        data, _ = faces(self.result)
-        return data | ({WIDGET_MIME: live[WIDGET_MIME]} if WIDGET_MIME in live else {})

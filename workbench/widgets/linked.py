@@ -19,7 +19,7 @@ def link(*views: Any) -> tuple[traitlets.link, ...]:
     The first view's choice is taken over by the others. ``unlink()`` of each returned link undoes it.
 
     Args:
-        views: of this package; an ``EpCompare`` stands for its table.
+        views: of this package; an ``EpCompare`` stands for its table, a ``WorkflowView`` for its steps.
 
     Raises:
         ArgumentError: something is no view.

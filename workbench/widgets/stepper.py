@@ -6,9 +6,7 @@ thread and puts its state into a view, and the reports of the step that is open 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
@@ -16,13 +14,13 @@ import ipywidgets as widgets
 from workbench.errors import WorkbenchError
 from workbench.steps import NAMES, Choices, Hooks, Pipeline, PipelineState, Stopped
 from workbench.steps.choices import step_of
+from workbench.widgets.around import AroundView
 from workbench.widgets.job import Cancelled, Job
 from workbench.widgets.panel_views import CSS, scroll
 from workbench.widgets.steps_view import StepsView, plain
-from workbench.widgets.view import WIDGET_MIME, faces
 
 
-class PipelineStepper(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class PipelineStepper(AroundView):
     """Source, config, generic graph, EP graph, package, check, answer: seven steps with a state each.
 
     ``run()`` works at once and returns the stepper, for scripts and tested notebooks; the buttons work in a background
@@ -177,24 +175,6 @@ class PipelineStepper(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
     def _show_reports(self) -> None:
         reports = self.view.result[self.view.step].reports
         self.reports.value = "".join(scroll(html) for html in map(_html, reports))
-
-    # --- without a kernel -------------------------------------------------------------------------------------------
-
-    def save_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """One self-contained page with the steps as they stand: no kernel, no network.
-
-        Raises:
-            SaveError: the folder is missing, full or not writable.
-        """
-        return self.view.save_html(path, title=title or self.view.label)
-
-    def __repr__(self) -> str:
-        return repr(self.result)
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        live = super()._repr_mimebundle_(**options)
-        data, _ = faces(self.result)
-        return data | ({WIDGET_MIME: live[WIDGET_MIME]} if WIDGET_MIME in live else {})
 
 
 def _html(report: Any) -> str:

@@ -335,6 +335,10 @@ def test_paths(tmp_path: Path, good: Path) -> None:
     shutil.copy(folder / "model.onnx", tmp_path / "outside.onnx")
     report = lint(change_config(folder, set_in("model.decoder.filename", "../outside.onnx")))
     assert report.codes == ("genai.file",) and "lies outside the folder" in report.findings[0].message
+    report = lint(change_config(folder, set_in("model.decoder.filename", "x" * 5000)))
+    assert report.codes == ("genai.file",) and "xxx'... is missing" in report.findings[0].message
+    report = lint(change_config(folder, set_in("model.tokenizer_dir", "x" * 5000)))
+    assert "tokenizer.json and tokenizer_config.json missing" in report.findings[-1].message
 
 
 def test_faces(good: Path, tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ PACK_MISSES = {
     "other input": ("key_product", "pattern wants x again ("),
     "something between": ("query_product", "pattern wants MatMul, graph has Neg "),
     "another reader": None,
+    "turned to itself": None,
     "computed weight": ("query_weight", "pattern wants a constant query_stored, graph has Neg "),
     "one bias": None,
 }

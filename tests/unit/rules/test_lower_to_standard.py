@@ -157,3 +157,15 @@ def test_planted_among_activations() -> None:
 def test_other_nodes_are_no_candidates() -> None:
     model = each(llama(), "Attention", lambda node: None)
     assert applied(model, GQA_RULE)[1].candidates == applied(model, MS_RULE)[1].candidates == 0
+
+
+def test_two_bodies_invent_no_sizes_of_one_name() -> None:
+    """ONNX Runtime takes sizes of one name for equal, and gives one value the buffer of another."""
+    attention = "com.microsoft.Attention <num_heads = {n}> (x, w, bias)"
+    model = parsed(f"""{HEADER.format(opset=24)}
+      g (float[b, s, 64] x, float[64, 192] w, float[192] bias) => (float[b, s, 64] y, float[b, s, 64] z)
+      {{ y = {attention.format(n=4)} z = {attention.format(n=2)} }}""")
+    after, report = applied(model, MS_RULE)
+    assert report.applied == 2
+    names = {str(dim) for n in after.graph for v in n.outputs for dim in v.shape or () if not isinstance(dim, int)}
+    assert names <= {"b", "s", "None"}

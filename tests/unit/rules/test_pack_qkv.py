@@ -100,6 +100,33 @@ def _bias_for_the_query_only(model: ir.Model) -> None:
         model.graph.insert_after(node, add)
 
 
+def _each_add(change: Callable[[ir.Model, ir.Node], None]) -> Change:
+    """A change to the Add of each bias."""
+
+    def changed(model: ir.Model) -> None:
+        for node in nodes(model, "Add"):
+            bias = node.inputs[1]
+            if bias is not None and (bias.name or "").endswith("_proj.bias"):
+                change(model, node)
+
+    return changed
+
+
+def _of_three_axes(model: ir.Model, node: ir.Node) -> None:
+    bias = node.inputs[1]
+    assert bias is not None and bias.const_value is not None
+    bias.const_value = ir.tensor(bias.const_value.numpy()[None, None], name=bias.name)
+    bias.shape = bias.const_value.shape
+
+
+def _the_same_again(model: ir.Model) -> None:
+    """A weight that is transposed to itself; it is square, so nothing else shows it."""
+    for layer in range(LAYERS):
+        transpose = _q(model, layer).inputs[1].producer()  # type: ignore[union-attr]
+        assert transpose is not None
+        transpose.attributes["perm"] = ir.AttrInt64s("perm", [0, 1])
+
+
 NEAR_MISSES: dict[str, tuple[Change, str, str]] = {
     "other input": (_other_input, "precondition", "query, key and value project different inputs"),
     "something between": (
@@ -107,6 +134,7 @@ NEAR_MISSES: dict[str, tuple[Change, str, str]] = {
     ),
     "another reader": (_another_reader, "precondition", "query: the projection has another reader"),
     "computed weight": (_computed_weight, "unmatched", "query: the weight is not an initializer"),
+    "turned to itself": (_the_same_again, "unmatched", "query: the weight is transposed to what it was"),
     "one bias": (_bias_for_the_query_only, "precondition", "only some of query, key and value have a bias"),
 }  # fmt: skip
 
@@ -120,6 +148,32 @@ def test_a_near_miss_is_left_alone_with_the_reason(name: str) -> None:
     miss = only_miss(report)
     assert (report.candidates, miss.kind, miss.reason) == (LAYERS, kind, reason)
     assert [miss.scope for miss in report.misses] == [f"model.layers.{i}.self_attn" for i in range(LAYERS)]
+    assert distance(model, after, feeds(config())) <= 1e-5
+
+
+def test_a_bias_in_front_of_the_product() -> None:
+    """Exporters write it in either order."""
+    model = llama(config(attention_bias=True))
+
+    def swapped(_: ir.Model, node: ir.Node) -> None:
+        product, bias = node.inputs
+        node.replace_input_with(0, bias)
+        node.replace_input_with(1, product)
+
+    _each_add(swapped)(model)
+    after, report = applied(model, "fuse/gqa", "fuse/pack_qkv")
+    assert (report.applied, report.misses) == (LAYERS, ())
+    assert distance(model, after, feeds(config())) <= 1e-5
+
+
+def test_a_bias_that_is_no_row() -> None:
+    """Joined along their first axis, three of them would be something else."""
+    model = llama(config(attention_bias=True))
+    _each_add(_of_three_axes)(model)
+    after, report = applied(model, "fuse/gqa", "fuse/pack_qkv")
+    miss = only_miss(report)
+    reason = "query: what is added is not one number for each column of the projection"
+    assert (report.candidates, miss.kind, miss.reason) == (LAYERS, "precondition", reason)
     assert distance(model, after, feeds(config())) <= 1e-5
 
 

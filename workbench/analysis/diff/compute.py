@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.analysis.diff.boundary import Boundary
@@ -26,6 +23,7 @@ from workbench.analysis.diff.uniform import Uniform, uniform
 from workbench.analysis.diff.union import Pair, edges, ordered
 from workbench.analysis.diff.weights import match_weights
 from workbench.errors import wrong_type
+from workbench.passes.collector import collector_paused
 
 if TYPE_CHECKING:
     import os
@@ -34,18 +32,6 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
     from workbench.package import Package
-
-
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """No garbage collection while lists of records grow: it would look at both graphs again and again and free none."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 Method = Literal["provenance", "structure"]

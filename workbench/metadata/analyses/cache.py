@@ -104,7 +104,7 @@ class CacheDependencies(Table):
         return f"CacheDependencies({', '.join(counts) or 'none'})"
 
 
-def cache_dependencies(source: Source, *, dialect: str = "pr828") -> CacheDependencies:
+def cache_dependencies(source: Source, *, dialect: str = "auto") -> CacheDependencies:
     """What a cached result of the workflow depends on. Names are taken as the reference does: without their scopes."""
     context = opened(source, dialect)
     if context.workflow is None:

@@ -58,7 +58,7 @@ class Capabilities(Table):
         return f"Capabilities({len(self.entries)}: {used} used, {len(self.unlisted)} unlisted)"
 
 
-def derived_capabilities(source: Source, *, dialect: str = "pr828") -> Capabilities:
+def derived_capabilities(source: Source, *, dialect: str = "auto") -> Capabilities:
     """Every capability word of a document, with the place that uses it."""
     context = opened(source, dialect)
     used, manifest = derived(context), context.workflow.manifest.capabilities if context.workflow else ()

@@ -91,7 +91,7 @@ class DecoderIo(Table):
         return f"DecoderIo({self.component!r} by {fed}; {pairs}; {self.kv_layout or 'layout unknown'})"
 
 
-def decoder_io(source: Source, *, dialect: str = "pr828") -> DecoderIo | None:
+def decoder_io(source: Source, *, dialect: str = "auto") -> DecoderIo | None:
     """The ABI of the one decoder of a document; None where there is none, or more than one."""
     context = opened(source, dialect)
     if context.workflow is None:

@@ -88,7 +88,7 @@ class DocumentDiff(Table):
         return f"DocumentDiff({said}; identity {'equal' if self.same_identity else 'differs'})"
 
 
-def diff(a: Source, b: Source, *, dialects: tuple[str, str] = ("pr828", "pr828")) -> DocumentDiff:
+def diff(a: Source, b: Source, *, dialects: tuple[str, str] = ("auto", "auto")) -> DocumentDiff:
     """What ``b`` says that ``a`` does not, and the other way round. Each may be written in its own dialect."""
     first, second = opened(a, dialects[0]), opened(b, dialects[1])
     changes = tuple(_compare(_plain(first), _plain(second), (), "", ()))

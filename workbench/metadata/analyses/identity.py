@@ -19,7 +19,7 @@ _EXACT = 1e18
 _text = json.encoder.encode_basestring
 
 
-def semantic_identity(source: Source, *, dialect: str = "pr828") -> str:
+def semantic_identity(source: Source, *, dialect: str = "auto") -> str:
     """The identity of a document. It need not be valid, only readable; in ``v1`` what it means in ``pr828`` counts."""
     return identity_of(data_of(source, dialect))
 

@@ -62,7 +62,7 @@ class Islands(Table):
         return f"Islands(prediction, graphs in each: {sizes}; {len(self.alone)} invocations cannot join)"
 
 
-def predicted_islands(source: Source, *, dialect: str = "pr828") -> Islands:
+def predicted_islands(source: Source, *, dialect: str = "auto") -> Islands:
     """Runs of graphs in one list of steps that nothing keeps apart, and what does where something does."""
     context = opened(source, dialect)
     workflow = workflow_of(context)

@@ -105,7 +105,7 @@ class StateLifetimes(Table):
         return f"StateLifetimes({len(self.entries)} cells, {held} in groups, {idle} never carried)"
 
 
-def state_lifetimes(source: Source, *, dialect: str = "pr828") -> StateLifetimes:
+def state_lifetimes(source: Source, *, dialect: str = "auto") -> StateLifetimes:
     """The life of every state cell of a workflow."""
     context = opened(source, dialect)
     workflow = workflow_of(context)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from typing import Any
 
 from workbench.errors import ModelFileError, unknown
 from workbench.metadata.context import Context
 from workbench.metadata.diagnostic import show_path
-from workbench.metadata.dialects import DIALECTS, convert
+from workbench.metadata.dialects import AUTO, DIALECTS, convert, dialect_of
 from workbench.metadata.document.workflow import Workflow
 from workbench.metadata.parsing import Misfit
 from workbench.metadata.reading import Loaded, load
+from workbench.metadata.reading import Source as Text
 
-Source = str | bytes | os.PathLike[str] | Mapping[str, Any] | Context
+Source = Text | Context
 
 
-def data_of(source: Source, dialect: str = "pr828") -> dict[str, Any]:
-    """Plain data of a document; of ``v1`` with everything that an earlier conversion kept in it."""
+def data_of(source: Source, dialect: str = "auto") -> dict[str, Any]:
+    """Plain data of a document; of ``v1`` with everything that an earlier conversion kept in it.
+
+    ``auto`` takes the document for what it looks like.
+    """
     if isinstance(source, Context):
         return _mapping(source.loaded)
-    if dialect not in DIALECTS:
-        raise unknown("dialect", dialect, DIALECTS)
-    return convert(source, "pr828").data if dialect == "v1" else _mapping(load(source))
+    if dialect not in (AUTO, *DIALECTS):
+        raise unknown("dialect", dialect, (AUTO, *DIALECTS))
+    if dialect == "pr828":
+        return _mapping(load(source))
+    data = _mapping(load(source))
+    return data if dialect == AUTO and dialect_of(data) == "pr828" else convert(data, "pr828").data
 
 
 def _mapping(loaded: Loaded) -> dict[str, Any]:
@@ -33,7 +38,7 @@ def _mapping(loaded: Loaded) -> dict[str, Any]:
     return loaded.data
 
 
-def opened(source: Source, dialect: str = "pr828") -> Context:
+def opened(source: Source, dialect: str = "auto") -> Context:
     """The document typed. Semantic faults do not matter here, what does not parse raises a ``ModelFileError``."""
     context = source if isinstance(source, Context) else Context(Loaded(data_of(source, dialect)))
     if context.parsed is None:

@@ -69,7 +69,7 @@ class PortReport(Table):
 
 
 def check_ports(
-    source: Source, package_root: str | os.PathLike[str] | None = None, *, dialect: str = "pr828"
+    source: Source, package_root: str | os.PathLike[str] | None = None, *, dialect: str = "auto"
 ) -> PortReport:
     """Hold a workflow against the ONNX graphs that it names, below ``package_root`` and nowhere else.
 

@@ -6,10 +6,13 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.metadata.wording import cut
+
 if TYPE_CHECKING:
     import pandas as pd
 
 _LONGEST = 200
+_MOST_LINES, _WIDEST = 100, 60  # of a text
 _MOST_AXES = 16  # that are drawn one by one
 
 
@@ -27,8 +30,32 @@ class Table:
 
         return pd.DataFrame(self.rows(), columns=list(self.COLUMNS))
 
+    def to_text(self) -> str:
+        """The rows as aligned lines below the result's own line; of very many the first."""
+        return as_text(str(self), self.BRIEF or self.COLUMNS, self.rows())
+
+    def widget(self, **options: Any) -> Any:
+        """The table to filter: :class:`~workbench.widgets.DocumentTable`."""
+        from workbench.widgets.document_table import DocumentTable
+
+        return DocumentTable(self, **options)
+
     def _repr_html_(self) -> str:
         return as_html(str(self), self.COLUMNS, self.rows())
+
+
+def as_text(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table for a terminal: columns as wide as their longest word, cut where nobody would read on."""
+    cells = [[_word(row.get(name)) for name in columns] for row in rows[:_MOST_LINES]]
+    table = [list(columns), *cells]
+    widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
+    lines = ["  ".join(word.ljust(wide) for word, wide in zip(line, widths)).rstrip() for line in table]
+    more = [f"... ({len(rows) - _MOST_LINES} more)"] if len(rows) > _MOST_LINES else []
+    return "\n".join([title, *(lines if cells else []), *more])
+
+
+def _word(value: Any) -> str:
+    return cut("" if value is None else " ".join(str(value).split()), _WIDEST)
 
 
 def as_html(title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

@@ -64,7 +64,7 @@ class ValueTable(Table):
         return f"ValueTable({len(self.entries)} values, {len(self.unused)} unused, {len(self.unknown)} unknown reads)"
 
 
-def value_table(source: Source, *, dialect: str = "pr828") -> ValueTable:
+def value_table(source: Source, *, dialect: str = "auto") -> ValueTable:
     """The values of a workflow. Reads of names that nothing defines stand in ``unknown``."""
     context = opened(source, dialect)
     workflow_of(context)

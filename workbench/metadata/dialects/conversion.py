@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ModelFileError, UnknownNameError, unknown
@@ -20,7 +18,7 @@ from workbench.metadata.dialects.remarks import KINDS, Remark
 from workbench.metadata.dialects.v1_read import read_v1
 from workbench.metadata.dialects.v1_write import write_v1
 from workbench.metadata.dialects.writing import to_json, to_yaml
-from workbench.metadata.reading import load
+from workbench.metadata.reading import Source, load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +73,7 @@ class Conversion:
 
 
 def convert(
-    source: str | bytes | os.PathLike[str] | Mapping[str, Any],
+    source: Source,
     to: str,
     *,
     schema_version: str | None = None,

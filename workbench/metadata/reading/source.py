@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from workbench.errors import wrong_type
 from workbench.metadata.reading.from_json import read_json
@@ -16,14 +16,25 @@ from workbench.metadata.reading.plain import copy_plain
 
 FILE_NAMES = ("inference_metadata.yaml", "inference_metadata.yml", "inference_metadata.json")
 """Names of the document in a package, in order of preference."""
-_ALLOWED = "a path of a file or folder, the text of a document, or a mapping"
+_ALLOWED = "a path of a file or folder, the text of a document, a mapping, or what describe() gave"
 
 
-def load(source: str | bytes | os.PathLike[str] | Mapping[str, Any]) -> Loaded:
+class HasData(Protocol):
+    @property
+    def data(self) -> Any: ...
+
+
+Source = str | bytes | os.PathLike[str] | Mapping[str, Any] | HasData
+
+
+def load(source: Source) -> Loaded:
     """Plain data of a path, text or mapping. Whatever is wrong with it stands in ``faults``.
 
-    A ``str`` is a path when it is one line that names something that exists or ends in .yaml, .yml or .json.
+    A ``str`` is a path when it is one line that names something that exists or ends in .yaml, .yml or .json. A record
+    with a mapping as its ``data`` (what ``describe`` gave, another ``Loaded``) stands for that mapping.
     """
+    data = getattr(source, "data", None)
+    source = data if isinstance(data, Mapping) and not isinstance(source, Mapping) else source
     try:
         if isinstance(source, Mapping):
             data, faults = copy_plain(source)

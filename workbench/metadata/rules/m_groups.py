@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from workbench.metadata.context import WORKFLOW
 from workbench.metadata.diagnostic import Path
 from workbench.metadata.document.state import IndexedScatter, PortAlias, StateCell, StateGroup
 from workbench.metadata.document.workflow import Workflow
-from workbench.metadata.registry import Finding
+from workbench.metadata.registry import Finding, WorkflowCheck, workflow_rule
 from workbench.metadata.scope.compare import is_count, ranks, shown
 from workbench.metadata.wording import q
 
@@ -69,28 +69,47 @@ class Counter:
     what: str
 
 
-def unknown(counters: Iterator[Counter]) -> Iterator[Finding]:
+Counters = Callable[[Workflow], Iterator[Counter]]
+
+
+def counter_rules(first: int, field: str, restored: str, counters: Counters) -> None:
+    """The four rules about such a cell, numbered from ``first``: it is declared, whole, per request and semantic."""
+    sentences = (
+        f"{field} names a state cell.",
+        f"The cell of {field} has whole numbers.",
+        f"The cell of {field} has one number per request.",
+        f"The cell of {field} is semantic, so that it is restored with {restored}.",
+    )
+    for number, (sentence, find) in enumerate(zip(sentences, (_unknown, _no_count, _one_for_all, _advisory)), first):
+        workflow_rule(number, sentence)(_check(find, counters))
+
+
+def _check(find: Callable[[Iterator[Counter]], Iterator[Finding]], counters: Counters) -> WorkflowCheck:
+    return lambda context, workflow: find(counters(workflow))
+
+
+def _unknown(counters: Iterator[Counter]) -> Iterator[Finding]:
     for counter in counters:
         if counter.cell is None:
             message = f"{counter.what} is {q(counter.name)}, which is no state cell."
             yield Finding(counter.path, message, "Declare the cell in state, or name another.")
 
 
-def no_count(counters: Iterator[Counter]) -> Iterator[Finding]:
+def _no_count(counters: Iterator[Counter]) -> Iterator[Finding]:
     for counter in counters:
         if counter.cell is not None and not is_count(counter.cell.contract):
             message = f"{counter.what} is {q(counter.name)}, {shown(counter.cell.contract)}."
             yield Finding(counter.path, message, "Take a cell of whole numbers, one per request.")
 
 
-def one_for_all(counters: Iterator[Counter]) -> Iterator[Finding]:
+def _one_for_all(counters: Iterator[Counter]) -> Iterator[Finding]:
     for counter in counters:
         if counter.cell is not None and is_count(counter.cell.contract) and 1 not in ranks(counter.cell.contract):
             message = f"{counter.what} is {q(counter.name)}, one number for all requests."
             yield Finding(counter.path, message, "Take a cell of rank 1: one number per request.")
 
 
-def advisory(counters: Iterator[Counter]) -> Iterator[Finding]:
+def _advisory(counters: Iterator[Counter]) -> Iterator[Finding]:
     for counter in counters:
         if counter.cell is not None and counter.cell.state_class != "semantic":
             message = f"{counter.what} is {q(counter.name)}, which is advisory: it may be dropped and the rest kept."

@@ -11,12 +11,9 @@ from workbench.metadata.registry import Finding, workflow_rule
 from workbench.metadata.rules.m_groups import (
     Counter,
     Group,
-    advisory,
     cells_in,
+    counter_rules,
     groups,
-    no_count,
-    one_for_all,
-    unknown,
 )
 from workbench.metadata.scope.compare import is_scalar_count, shown
 from workbench.metadata.wording import q
@@ -43,24 +40,7 @@ def _indices(workflow: Workflow) -> Iterator[Counter]:
         yield Counter(path, name, workflow.state.get(name), f"write_indices of the group {q(found.name)}")
 
 
-@workflow_rule(167, "write_indices names a state cell.")
-def _indices_cell(context: Context, workflow: Workflow) -> Iterator[Finding]:
-    return unknown(_indices(workflow))
-
-
-@workflow_rule(168, "The cell of write_indices has whole numbers.")
-def _indices_type(context: Context, workflow: Workflow) -> Iterator[Finding]:
-    return no_count(_indices(workflow))
-
-
-@workflow_rule(169, "The cell of write_indices has one number per request.")
-def _indices_rank(context: Context, workflow: Workflow) -> Iterator[Finding]:
-    return one_for_all(_indices(workflow))
-
-
-@workflow_rule(170, "The cell of write_indices is semantic, so that it is restored with its buffer.")
-def _indices_class(context: Context, workflow: Workflow) -> Iterator[Finding]:
-    return advisory(_indices(workflow))
+counter_rules(167, "write_indices", "its buffer", _indices)
 
 
 @workflow_rule(171, "capacity names an input of the workflow or a state cell.")

@@ -11,12 +11,9 @@ from workbench.metadata.registry import Finding, workflow_rule
 from workbench.metadata.rules.m_groups import (
     GROUPS,
     Counter,
-    advisory,
     cells_in,
+    counter_rules,
     groups,
-    no_count,
-    one_for_all,
-    unknown,
 )
 from workbench.metadata.wording import q
 
@@ -38,24 +35,7 @@ def _lengths(workflow: Workflow) -> Iterator[Counter]:
             yield Counter(path, name, workflow.state.get(name), f"logical_lengths of the group {q(found.name)}")
 
 
-@workflow_rule(158, "logical_lengths names a state cell.")
-def _lengths_cell(context: Context, workflow: Workflow) -> Iterator[Finding]:
-    return unknown(_lengths(workflow))
-
-
-@workflow_rule(159, "The cell of logical_lengths has whole numbers.")
-def _lengths_type(context: Context, workflow: Workflow) -> Iterator[Finding]:
-    return no_count(_lengths(workflow))
-
-
-@workflow_rule(160, "The cell of logical_lengths has one number per request.")
-def _lengths_rank(context: Context, workflow: Workflow) -> Iterator[Finding]:
-    return one_for_all(_lengths(workflow))
-
-
-@workflow_rule(161, "The cell of logical_lengths is semantic, so that it is restored with what it measures.")
-def _lengths_class(context: Context, workflow: Workflow) -> Iterator[Finding]:
-    return advisory(_lengths(workflow))
+counter_rules(158, "logical_lengths", "what it measures", _lengths)
 
 
 # --- how a group is written to --------------------------------------------------------------------------

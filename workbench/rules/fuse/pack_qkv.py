@@ -20,7 +20,7 @@ import dataclasses
 import onnx_ir as ir
 
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
-from workbench.rules.graph import attributes_of, last_dim, made_by, new, required, scope, value_in
+from workbench.rules.graph import attr, attributes_of, last_dim, made_by, new, rank, required, scope, value_in
 from workbench.types import MS_DOMAIN, SCOPE_KEY, OpId, Role, Stage
 
 GQA, MATMUL, ADD = OpId("GroupQueryAttention", MS_DOMAIN), OpId("MatMul"), OpId("Add")
@@ -82,10 +82,7 @@ def _named(name: str, value: ir.Value) -> Projection:
 def _projection(value: ir.Value) -> Projection:
     bias, add = None, made_by(value, ADD)
     if add is not None:
-        product, bias = required(add, 0), required(add, 1)
-        if len(value.uses()) > 1 or bias.const_value is None and not bias.is_initializer():
-            raise Refusal("the projection is followed by an Add that is no bias of it alone", at=add)
-        value = product
+        value, bias = _unbiased(add)
     matmul = made_by(value, MATMUL)
     if matmul is None:
         maker = value.producer()
@@ -98,7 +95,26 @@ def _projection(value: ir.Value) -> Projection:
     stored = required(transpose, 0) if transpose else weight
     if not stored.is_initializer():
         raise Refusal("the weight is not an initializer", kind="unmatched", at=stored)
-    return Projection(required(matmul, 0), stored, bias, transpose is not None)
+    if transpose is not None and list(attr(transpose, "perm", (1, 0))) != [1, 0]:
+        raise Refusal("the weight is transposed to what it was", kind="unmatched", at=transpose)
+    found = Projection(required(matmul, 0), stored, bias, transpose is not None)
+    if bias is not None and (rank(bias), last_dim(bias)) != (1, found.width):
+        raise Refusal("what is added is not one number for each column of the projection", at=bias)
+    return found
+
+
+def _unbiased(add: ir.Node) -> tuple[ir.Value, ir.Value]:
+    """What a projection's Add adds up: the product and the bias, which exporters write in either order."""
+    product, bias = required(add, 0), required(add, 1)
+    if _stored(product):
+        product, bias = bias, product
+    if len(add.outputs[0].uses()) > 1 or not _stored(bias):
+        raise Refusal("the projection is followed by an Add that is no bias of it alone", at=add)
+    return product, bias
+
+
+def _stored(value: ir.Value) -> bool:
+    return value.const_value is not None or value.is_initializer()
 
 
 def _packed(found: list[Projection]) -> list[ir.Node]:

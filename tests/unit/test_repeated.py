@@ -1,0 +1,80 @@
+"""merge_repeated does what onnx-ir's pass does, and a rewrite's order is told without sorting."""
+
+from __future__ import annotations
+
+import random
+
+import onnx_ir as ir
+import pytest
+from onnx_ir.passes import common
+
+from tests.property.drawing import sketch
+from tests.property.mutations import mutate
+from tests.unit.rules.graphs import applied, parsed
+from workbench.passes.cleanup import sort_nodes
+from workbench.passes.repeated import merge_repeated
+from workbench.rules import RULES, Rule
+
+HEADER = '<ir_version: 10, opset_import: ["" : 24]>'
+PLAIN = "g (float[2] x) => (float[2] y) { a = Relu (x) b = Relu (x) y = Add (a, b) }"
+BOTH_OUT = "g (float[2] x) => (float[2] y, float[2] z) { y = Relu (x) z = Relu (x) }"
+SECOND_OUT = "g (float[2] x) => (float[2] y, float[2] z) { a = Relu (x) z = Relu (x) y = Neg (a) }"
+CHAIN = "g (float[2] x) => (float[2] y) { a = Relu (x) b = Relu (x) c = Neg (a) d = Neg (b) y = Add (c, d) }"
+RANDOM = """g () => (float[2] y) {
+  a = RandomNormal <shape = [2]> () b = RandomNormal <shape = [2]> () y = Add (a, b) }"""
+NUMBERS = """g (float[2] x) => (float[2] y) {
+  a = Constant <value_ints = [1, 2]> () b = Constant <value_ints = [1, 2]> ()
+  c = Constant <value = float[2] {1, 2}> () d = Constant <value = float[2] {1, 2}> ()
+  e = Reshape (x, a) f = Reshape (x, b) g = Add (e, c) h = Add (f, d) y = Add (g, h) }"""
+OTHER = 'g (float[2] x) => (float[2] y) { a = Gelu (x) b = Gelu <approximate = "tanh"> (x) y = Add (a, b) }'
+
+
+def merged(model: ir.Model) -> tuple[str, str]:
+    """The graph after onnx-ir's pass, and after ours."""
+    theirs, ours = model.clone(), model.clone()
+    common.CommonSubexpressionEliminationPass()(theirs)
+    merge_repeated(ours)
+    return tuple(str(ir.to_proto(one).graph) for one in (theirs, ours))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("text", [PLAIN, BOTH_OUT, SECOND_OUT, CHAIN, RANDOM, NUMBERS, OTHER])
+def test_as_the_pass_of_onnx_ir(text: str) -> None:
+    theirs, ours = merged(parsed(f"{HEADER} {text}"))
+    assert ours == theirs
+
+
+def test_as_the_pass_of_onnx_ir_on_random_graphs() -> None:
+    """Mutations compute things twice."""
+    changed = 0
+    for seed in range(90):
+        rng = random.Random(seed)
+        model, _ = sketch(rng)
+        for _ in range(4):
+            mutate(model, rng)
+        theirs, ours = merged(model)
+        assert ours == theirs
+        changed += ours != str(ir.to_proto(model).graph)
+    assert changed >= 20
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
+def test_nodes_are_in_order_after_every_rule(rule: Rule) -> None:
+    """Whether it sorted or told from the rewrites that it need not."""
+    fired = 0
+    for seed in range(40):
+        model, _ = sketch(random.Random(seed), [rule.name], rule.name)
+        after, report = applied(model, *rule.after, rule.name)
+        fired += report.applied
+        assert sort_nodes(after) == ()
+    assert fired
+
+
+def test_a_reader_between_a_sum_and_its_norm() -> None:
+    """The sum is made by the fused norm, which stands behind the reader: here it has to be sorted."""
+    model = parsed("""<ir_version: 10, opset_import: ["" : 24]>
+      g (float[b, s, 8] x, float[b, s, 8] skip) => (float[b, s, 8] y, float[b, s, 8] z)
+      <float[8] scale = {1, 1, 1, 1, 1, 1, 1, 1}>
+      { sum = Add (x, skip) z = Neg (sum) y = RMSNormalization (sum, scale) }""")
+    after, report = applied(model, "fuse/skip_rms_norm")
+    assert report.applied == 1 and [node.op_type for node in after.graph][-1] == "Neg"
+    assert sort_nodes(after) == ()

@@ -1,0 +1,124 @@
+"""The static picture of a workflow: nested, nothing over anything else, texts where they fit, the same each time."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+
+from tests.make_workflow_pictures import FOLDER, pictures
+from tests.unit.metadata.fixtures import base, of_kind
+from tests.unit.metadata.layers import decoder
+from tests.unit.metadata.runs import broken, forgetful, recorded, stepped
+from tests.unit.metadata.test_flow import hostile
+from workbench.metadata import workflow_map
+from workbench.viz.svg import text_width
+from workbench.viz.workflow import moments, pinned, to_svg
+from workbench.viz.workflow.places import Box, places
+
+
+def deep() -> dict[str, Any]:
+    """Forty sequences inside each other."""
+    found = base("branch")
+    steps = found["pipeline"]["workflow"]["steps"]
+    for _ in range(40):
+        steps[0] = {"kind": "sequence", "steps": [steps[0]]}
+    return found
+
+
+DOCUMENTS: dict[str, Any] = {
+    "decoder": lambda: decoder(100), "branch": lambda: base("branch"), "speculative": lambda: base("spec"),
+    "static": lambda: base("static"), "broken": broken, "hostile": hostile, "nothing": lambda: "[]",
+}  # fmt: skip
+
+
+def within(inner: Box, outer: Box) -> bool:
+    return (
+        outer.x <= inner.x
+        and outer.y <= inner.y
+        and inner.x + inner.width <= outer.x + outer.width
+        and inner.y + inner.height <= outer.y + outer.height
+    )
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_rows_lie_in_their_frames_and_beside_each_other(name: str) -> None:
+    found = workflow_map(DOCUMENTS[name]())
+    where = places(found)
+    for node in found.nodes:
+        inner = where.frames.get(node.index, where.rows[node.index])
+        assert node.parent < 0 or within(inner, where.frames[node.parent])
+        assert not node.is_frame or within(where.rows[node.index], where.frames[node.index])
+    rows = sorted(where.rows.values(), key=lambda box: box.y)
+    assert all(above.y + above.height <= below.y for above, below in zip(rows, rows[1:]))
+    siblings = [[where.frames[n.index] for n in found.nodes if n.parent == p and n.is_frame] for p in where.frames]
+    assert all(a.y + a.height <= b.y for group in siblings for a, b in zip(group, group[1:]))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_picture(name: str) -> None:
+    found = workflow_map(DOCUMENTS[name]())
+    svg = to_svg(found)
+    assert svg == to_svg(workflow_map(DOCUMENTS[name]())) and "style" not in svg and "<script" not in svg
+    root = ElementTree.fromstring(svg)
+    wide, high = int(root.get("width") or 0), int(root.get("height") or 0)
+    assert wide < 1100, "a page has room for it"
+    for text in root.iter("{http://www.w3.org/2000/svg}text"):
+        if text.get("x"):
+            size, x = int(text.get("font-size") or 12), int(text.get("x") or 0)
+            there = text_width(text.text or "", size) // (2 if text.get("text-anchor") == "middle" else 1)
+            assert 0 < x + there <= wide and 0 < int(text.get("y") or 0) < high
+    assert all(
+        node.title[:8] in re.sub(r"<[^>]*>", "", svg)
+        for node in found.nodes
+        if node.kind == "invoke" and name != "hostile"
+    )
+
+
+def test_there_is_room_however_deep_steps_lie() -> None:
+    where = places(workflow_map(deep()))
+    assert min(box.width for box in (*where.rows.values(), *where.frames.values())) > 100
+    assert ElementTree.fromstring(to_svg(workflow_map(deep()))) is not None
+
+
+@pytest.mark.parametrize("fixture", of_kind("valid")[::4])
+def test_whatever_is_valid_is_drawn(fixture: Any) -> None:
+    found = workflow_map(fixture.path)
+    assert ElementTree.fromstring(to_svg(found)) is not None and len(places(found).rows) == len(found.nodes)
+
+
+def test_the_pages_of_the_docs_have_these_pictures() -> None:
+    for name, text in pictures().items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, "python -m tests.make_workflow_pictures"
+
+
+# --- moments of a run -------------------------------------------------------------------------------------------
+def test_each_record_is_a_moment_on_its_node() -> None:
+    run = recorded()
+    found = workflow_map(base("dec"))
+    seen = moments(found, run.trace)
+    titles = [found.nodes[one.node].title for one in seen]
+    assert titles == [
+        "inputs",
+        "loop",
+        *["while active", "lm", "policy", "emit tokens", "next round"] * 3,
+        "while active",
+        "loop",
+    ]
+    assert [one.note for one in seen[:4]] == ["", "enter", "round 0? yes", "round 0"]
+    (scores, *_) = seen[4].read
+    assert (scores.name, scores.type) == ("s.scores", "float32[1, 3, 258]")
+    (token, *_) = seen[4].made
+    assert (token.port, token.name, token.type, token.numbers) == ("tok", "s.tok", "int64[1, 1]", "8")
+
+
+def test_what_goes_wrong_in_a_run_stands_where_it_does() -> None:
+    with stepped(lm=forgetful) as made:
+        run = made.finish()
+    found = workflow_map(base("dec"))
+    (pin,) = pinned(found, run.trace).pins
+    assert pin.diagnostic.code == "run.growth" and found.nodes[pin.node].title == "lm"
+    assert "run.growth" in moments(found, run.trace)[-1].faults[0]
+    assert pinned(found, recorded().trace) == found

@@ -1,0 +1,47 @@
+"""Writing an import beside the config that it came from, without a change to anything that was there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.config.files import write_atomic
+from workbench.errors import SaveError, root_cause
+from workbench.export.metadata_folder import FILE, files_of
+from workbench.metadata.reading import FILE_NAMES
+
+if TYPE_CHECKING:
+    from workbench.importing.result import GenaiImport
+
+
+def save(found: GenaiImport, *, overwrite: bool) -> tuple[Path, ...]:
+    """Graphs first, the document that names them last.
+
+    Raises:
+        SaveError: a file is there already, or cannot be written.
+    """
+    folder, files = found.folder, files_of(found.metadata)
+    files[FILE] = files.pop(FILE)
+    _check_free(folder, [*files], overwrite)
+    new = [folder / name for name in files if not (folder / name).exists()]
+    try:
+        for name, content in files.items():
+            write_atomic(folder / name, content)
+    except OSError as error:
+        for path in new:
+            path.unlink(missing_ok=True)
+        raise SaveError(
+            f"{folder} cannot be written to: {root_cause(error)}. What was there before is untouched. Choose a folder "
+            "that is writable and has room."
+        ) from None
+    return tuple(folder / name for name in files)
+
+
+def _check_free(folder: Path, files: list[str], overwrite: bool) -> None:
+    held = [name for name in dict.fromkeys((*FILE_NAMES, *files)) if (folder / name).exists()]
+    other = [name for name in held if name in FILE_NAMES and name != FILE]
+    if other or (held and not overwrite):
+        raise SaveError(
+            f"{folder} holds {(other or held)[0]} already. "
+            + ("Remove it first: readers would take one of the two." if other else "Pass overwrite=True.")
+        )

@@ -1,0 +1,241 @@
+"""The values a run starts with: what the caller gives, defaults, files of the package, and who is absent."""
+
+from __future__ import annotations
+
+import difflib
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import FeedsError
+from workbench.interpret.arrays import Array, described, dtype_word_of, numpy_dtype
+from workbench.interpret.contracts import check, rows_of
+from workbench.interpret.diagnostic import Violation
+from workbench.interpret.roles import Facts, role_of
+from workbench.interpret.scoped import Held
+from workbench.metadata.document.state import Bounded, IndexedScatter
+from workbench.metadata.document.tensor import TensorContract
+from workbench.metadata.document.workflow import ApplicationSource, ArtifactSource, WorkflowInput
+from workbench.metadata.dtypes import same_dtype
+from workbench.metadata.files import look_for
+from workbench.metadata.wording import few, q
+from workbench.runtime.arrays import as_arrays
+
+
+class Feeding:
+    """``given`` maps inputs to arrays: by their name, the application's name for them, or their runtime role."""
+
+    def __init__(self, facts: Facts, given: Mapping[str, Any], root: pathlib.Path | None) -> None:
+        self.facts, self.root = facts, root
+        self.given = {self._input(name): array for name, array in as_arrays(given).items()}
+        self.symbols: dict[str, int] = {}  # of the first input that has each: two inputs may differ
+        self.requests = self._requests()
+
+    def _input(self, word: str) -> str:
+        """The input that a word means."""
+        inputs = self.facts.workflow.inputs
+        if word in inputs:
+            return word
+        meant = [
+            name
+            for name, entry in inputs.items()
+            if role_of(entry) == word or (isinstance(entry.source, ApplicationSource) and entry.source.name == word)
+        ]
+        if len(meant) == 1:
+            return meant[0]
+        near = difflib.get_close_matches(word[:60], list(inputs), 1)
+        guess = f" Is {q(near[0])} meant?" if near else ""
+        what = "no input of that name, source or role" if not meant else f"several: {few(meant)}"
+        raise FeedsError(f"inputs has {q(word)}, and the workflow has {what}.{guess} It has {few(list(inputs))}.")
+
+    def _requests(self) -> int:
+        """B: the length of the request axis of what is given; 1 where nothing given has one."""
+        for name, array in self.given.items():
+            contract = self.facts.workflow.inputs[name].contract
+            axis = contract.request_axis
+            if axis is not None and axis < array.ndim:
+                return max(1, int(array.shape[axis]) // max(rows_of(contract, 1), 1))
+        return 1
+
+    def values(self) -> dict[str, tuple[Held, str]]:
+        """Every initial value that is there, with a word on where it came from. What is given binds symbols first.
+
+        Raises:
+            Violation: an input that is missing, or does not fit.
+        """
+        found: dict[str, tuple[Held, str]] = {}
+        inputs = self.facts.workflow.inputs
+        for name in [*(n for n in inputs if n in self.given), *(n for n in inputs if n not in self.given)]:
+            entry = inputs[name]
+            made = self._value(name, entry)
+            if made is not None:
+                found[name] = (Held(made[0], entry.contract), made[1])
+            if entry.present_as is not None:
+                contract = TensorContract(dtype="bool", rank=0, shape=())
+                found[entry.present_as] = (Held(np.asarray(made is not None), contract), f"whether {name} is given")
+        return found
+
+    def _value(self, name: str, entry: WorkflowInput) -> tuple[Array, str] | None:
+        if name in self.given:
+            return self._fitted(name, entry, self.given[name]), "given"
+        if entry.default is not None:
+            return self._default(name, entry), "default"
+        if isinstance(entry.source, ArtifactSource):
+            return self._fitted(name, entry, self._file(name, entry.source.path)), f"file {entry.source.path}"
+        application = entry.source.name if isinstance(entry.source, ApplicationSource) else None
+        if name in self.facts.supplied or (not entry.required and entry.present_as is not None):
+            return None
+        role = role_of(entry)
+        said = f" (its role is {role})" if role else f" (the application's {q(application)})" if application else ""
+        raise Violation(
+            "run.input",
+            f"The input {q(name)} is required and not given{said}.",
+            f"Give inputs={{{name!r}: ...}}, {described_contract(entry.contract)}.",
+            name,
+        )
+
+    def _fitted(self, name: str, entry: WorkflowInput, array: Array) -> Array:
+        """What is given in the dtype of its contract, where no value changes; a number for a [1] or [B] as well."""
+        wanted = numpy_dtype(entry.contract.dtype)
+        if not same_dtype(dtype_word_of(array), entry.contract.dtype):
+            array = _cast(name, array, wanted)
+        if array.ndim == 0 and entry.contract.rank == 1:
+            array = np.full(self._shape(name, entry), array)
+        try:
+            check(array, entry.contract, f"The input {q(name)}", name, None, (), self.requests)
+        except Violation as found:
+            raise Violation("run.input", found.message, f"Give {described_contract(entry.contract)}.", name) from None
+        for dim, size in zip(entry.contract.shape or (), array.shape, strict=False):
+            if isinstance(dim, str):
+                self.symbols.setdefault(dim, size)
+        return array
+
+    # --- defaults -----------------------------------------------------------------------------------------
+    def _default(self, name: str, entry: WorkflowInput) -> Array:
+        wanted, given = numpy_dtype(entry.contract.dtype), entry.default
+        if not isinstance(given, tuple):
+            return np.full(self._shape(name, entry), given, wanted)
+        flat = np.asarray(given).astype(wanted)
+        shape = self._shape(name, entry, flat.size)
+        if flat.size not in (int(np.prod(shape)), int(np.prod(shape[1:]))):
+            raise Violation(
+                "run.input",
+                f"The default of {q(name)} has {flat.size} elements, and its shape is {list(shape)}.",
+                "Give one element for all, or as many as the shape has.",
+                name,
+            )
+        whole = flat.size == int(np.prod(shape))
+        return flat.reshape(shape) if whole else np.broadcast_to(flat.reshape(shape[1:]), shape).copy()
+
+    def _shape(self, name: str, entry: WorkflowInput, elements: int | None = None) -> tuple[int, ...]:
+        """The shape of a default; of a list of elements one axis may follow from their number."""
+        contract = entry.contract
+        if contract.shape is None and contract.rank > 0:
+            raise Violation("run.input", f"The default of {q(name)} has no shape.", "Give the input, or a shape.", name)
+        found = [self._size(name, contract, axis, dim) for axis, dim in enumerate(contract.shape or ())]
+        free = [axis for axis, size in enumerate(found) if size is None]
+        each = contract.request_axis == 0  # a list of elements is then that of one request
+        rest = int(np.prod([size for axis, size in enumerate(found) if size is not None and not (each and axis == 0)]))
+        for axis in free:
+            if elements is None and (free == [axis] or self._started(name, axis) == "bounded"):
+                found[axis] = 1  # one number fills one place
+            elif elements is not None and free == [axis] and rest:
+                found[axis] = elements // rest
+        if None in found:
+            dim = (contract.shape or ())[found.index(None)]
+            raise Violation(
+                "run.input",
+                f"The default of {q(name)} has an axis {q(dim)} whose size nothing given says.",
+                f"Give inputs={{{name!r}: ...}}, or write a number.",
+                name,
+            )
+        return tuple(size for size in found if size is not None)
+
+    def _size(self, name: str, contract: TensorContract, axis: int, dim: int | str) -> int | None:
+        """The size of an axis that a default has: a number as it is; one for each request; nothing yet where a cache
+        grows; the capacity of a buffer; else what the symbol is in the inputs that are given. None: not known."""
+        if isinstance(dim, int):
+            return dim
+        if axis == contract.request_axis:
+            return rows_of(contract, self.requests)
+        started = self._started(name, axis)
+        if started == "growing":
+            return 0
+        if isinstance(started, int):
+            return started
+        return self.symbols.get(dim) if started is None else None
+
+    def _started(self, name: str, axis: int) -> str | int | None:
+        """What an axis is to the cells that a value starts: growing, bounded, or a buffer of so many places."""
+        for cell in self.facts.started_by.get(name, ()):
+            if axis in self.facts.sequence_axes(cell):
+                free = isinstance(self.facts.workflow.state[cell].recurrence, Bounded)
+                return "bounded" if free else "growing"
+            capacity = self._capacity(cell, axis)
+            if capacity is not None:
+                return capacity
+        return None
+
+    def _capacity(self, cell: str, axis: int) -> int | None:
+        group = self.facts.group_of(cell)
+        if group is None or not isinstance(group.update, IndexedScatter) or axis != group.sequence_axis:
+            return None
+        entry = self.facts.workflow.inputs.get(group.update.capacity)
+        array = self.given.get(group.update.capacity)
+        if array is not None:
+            return int(array.reshape(-1)[0])
+        return int(entry.default) if entry is not None and isinstance(entry.default, int) else None
+
+    def _file(self, name: str, path: str) -> Array:
+        verdict = "absent" if self.root is None else look_for(self.root, path)
+        if verdict != "there" or self.root is None:
+            raise Violation(
+                "run.input",
+                f"The file {q(path)} of {q(name)} is not in the package ({verdict}).",
+                f"Add it, or give inputs={{{name!r}: ...}}.",
+                name,
+            )
+        try:
+            loaded = np.load(self.root / path, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+        except (ValueError, OSError, EOFError):
+            pass
+        raise Violation(
+            "run.input",
+            f"The file {q(path)} of {q(name)} is no .npy file of numbers.",
+            f"Give inputs={{{name!r}: ...}}.",
+            name,
+        )
+
+
+def _cast(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
+    """Python's numbers in the dtype of the contract; a fraction never becomes a whole number, nor a text anything."""
+    with np.errstate(all="ignore"):
+        made = array.astype(wanted) if array.dtype.kind in "biuf" or array.dtype.kind == "V" else None
+    kinds = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
+    allowed = kinds.get(wanted.kind, "iuf")  # the small floats of ONNX have a kind of their own
+    exact = made is not None and _same(made, array, wanted.kind in "iu")
+    if made is None or array.dtype.kind not in allowed or not exact:
+        raise Violation(
+            "run.input",
+            f"The input {q(name)} is {described(array)}, and its contract says {wanted}.",
+            "Convert it.",
+            name,
+        )
+    return np.asarray(made)
+
+
+def _same(made: Array, array: Array, whole: bool) -> bool:
+    """Whether whole numbers are the same, and no finite number became infinite."""
+    if whole:
+        return np.array_equal(made, array)
+    return bool((np.isfinite(made.astype(np.float64)) | ~np.isfinite(array.astype(np.float64))).all())
+
+
+def described_contract(contract: TensorContract) -> str:
+    """``int64[batch, seq]`` for a hint."""
+    dims = contract.shape if contract.shape is not None else ["?"] * contract.rank
+    return f"{contract.dtype}[{', '.join(map(str, dims))}]"

@@ -1,0 +1,48 @@
+"""What ONNX Runtime refuses a whole graph for, before it looks for a kernel: names, types, and the age of functions."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterator
+
+import onnx_ir as ir
+
+from workbench.types import OpId
+
+Since = Callable[[OpId, int], int | None]
+
+
+def refused(model: ir.Model) -> Iterator[tuple[str, str]]:
+    """``(node or value, sentence)``: two nodes of one name in one graph, an input without a type."""
+    for graph in model.graphs():
+        counts = collections.Counter(node.name for node in graph if node.name)
+        for name in (name for name, count in counts.items() if count > 1):
+            yield name, f"{counts[name]} nodes of one graph are called {name!r}; optimize() gives names of their own"
+    for value in model.graph.inputs:
+        if value.type is None:
+            yield value.name or "", f"the input {value.name!r} has no type; say which when the model is exported"
+
+
+def of_one_age(model: ir.Model, since: Since) -> tuple[tuple[str, str], ...]:
+    """Give functions the opsets of the graph, in place, so that their bodies can stand in it.
+
+    Returns ``(function, sentence)`` for those in which an operator is another in that opset: their nodes are then
+    judged as what they would be, not as what they are. ``since`` tells the version of an operator in an opset.
+    """
+    found = []
+    imports = model.graph.opset_imports
+    for function in model.functions.values():
+        mine = dict(function.opset_imports)
+        changed = {domain for domain, version in mine.items() if imports.get(domain, version) != version}
+        other = sorted(
+            {
+                node.op_type for node in ir.traversal.RecursiveGraphIterator(function)
+                if node.domain in changed and since(use := OpId(node.op_type, node.domain), mine[node.domain])
+                != since(use, imports[node.domain])
+            }
+        )  # fmt: skip
+        function.opset_imports.update({domain: imports[domain] for domain in changed})
+        if other:
+            name = f"{function.domain}.{function.name}"
+            found.append((name, f"{name} is of opset {mine['']}, in which {', '.join(other)} may be another operator"))
+    return tuple(found)
