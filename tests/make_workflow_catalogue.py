@@ -99,7 +99,8 @@ def short(name: str) -> Data:
     starts = {workflow["state"][cell]["initializer"] for cell in dropped} if dropped else set()
     kept = {workflow["state"][cell]["initializer"] for cell in workflow.get("state", {}) if cell not in dropped}
     found: Data = {"state_groups": {key: _first(group) for key, group in groups.items()}} if groups else {}
-    found["steps"] = [_step(step, dropped, starts - kept) for step in workflow["steps"]]
+    gone = starts - kept | {f"{word}{cell}" for cell in dropped for word in ("", "next.", "first.")}
+    found["steps"] = [_step(step, gone, _ports(groups, dropped)) for step in workflow["steps"]]
     found |= {section: _plain(data[section]) for section in _SECTIONS if section in data}
     return {part: value for part, value in found.items() if part in PARTS.get(name, found)}
 
@@ -117,29 +118,33 @@ def _first(group: Data) -> Data:
     return {**group, "ports": ports}
 
 
-def _step(step: Data, dropped: set[str], starts: set[str]) -> Data:
-    """A step without the ports and carries of cells that are not shown."""
+def _ports(groups: Data, dropped: set[str]) -> set[tuple[str, str]]:
+    """Component and port of the cells that are not shown."""
+    return {
+        (component, alias[side])
+        for group in groups.values() for component, aliases in group["ports"].items()
+        for cell, alias in aliases.items() for side in ("input", "output") if cell in dropped and side in alias
+    }  # fmt: skip
+
+
+def _step(step: Data, gone: set[str], ports: set[tuple[str, str]]) -> Data:
+    """A step without the ports, values and carries of cells that are not shown."""
     made = dict(step)
-    gone = dropped | {f"next.{cell}" for cell in dropped} | starts
-    if step["kind"] == "invoke":
-        for side in ("inputs", "outputs"):
-            made[side] = {port: value for port, value in step.get(side, {}).items() if not _hidden(port, value, gone)}
-            made = {key: value for key, value in made.items() if value != {}}
+    for side in ("inputs", "outputs") if step["kind"] == "invoke" else ():
+        named = step.get(side, {}).items()
+        kept = {port: value for port, value in named if value not in gone and (step["component"], port) not in ports}
+        made[side] = kept
+        made = {key: value for key, value in made.items() if value != {}}
     for key in ("steps", "setup"):
         if key in step:
-            made[key] = [_step(inner, dropped, starts) for inner in step[key]]
+            made[key] = [_step(inner, gone, ports) for inner in step[key]]
     if "cases" in step:
-        made["cases"] = {case: _step(inner, dropped, starts) for case, inner in step["cases"].items()}
+        made["cases"] = {case: _step(inner, gone, ports) for case, inner in step["cases"].items()}
     if "default" in step:
-        made["default"] = _step(step["default"], dropped, starts)
+        made["default"] = _step(step["default"], gone, ports)
     if "carried" in step:
-        made["carried"] = [carry for carry in step["carried"] if carry["cell"] not in dropped]
+        made["carried"] = [carry for carry in step["carried"] if carry["cell"] not in gone]
     return made
-
-
-def _hidden(port: str, value: str, gone: set[str]) -> bool:
-    later = re.search(r"(?:^|[._])present\.(\d+)\.", value)
-    return value in gone or (later is not None and int(later[1]) > 0 and "step." in value)
 
 
 def _plain(found: Any) -> Any:

@@ -151,6 +151,7 @@ TRANSFORMS = [
     {"op": "decode_rgb"}, {"op": "resize", "size": {"width": 8, "height": 8}, "interpolation": "bicubic"},
     {"op": "rescale", "scale": 1 / 255}, {"op": "normalize", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]},
 ]  # fmt: skip
+VISION_FACTS = {"transforms": TRANSFORMS, "eos_token_id": 3, "image_token_id": 4}
 CTC_FACTS = {"blank_id": 0, "vocabulary": ["<pad>", "|", "A", "B", "C"], "word_delimiter": "|",
              "ignored_tokens": ["<pad>"], "sample_rate": 16000, "normalize": True}  # fmt: skip
 CHAINED_FACTS = {"max_proposal_width": 4, "distribution_preserving": True, "state": {"recycled_hidden": "next_hidden"},
@@ -159,7 +160,11 @@ FOREIGN: dict[str, tuple[str, Callable[[], dict[str, onnx.ModelProto]], dict[str
     "hybrid": ("hybrid", hybrid, {"eos_token_id": 3}),
     "encoder-decoder": ("encoder-decoder", encoder_decoder, {"decoder_start": 2, "eos_token_id": 3}),
     "ctc": ("ctc", ctc, CTC_FACTS),
-    "vision-language": ("vision-language", vision_language, {"transforms": TRANSFORMS, "eos_token_id": 3}),
+    "vision-language": (
+        "vision-language",
+        vision_language,
+        {"transforms": TRANSFORMS, "eos_token_id": 3, "image_token_id": 4},
+    ),
     "speculative": ("speculative", speculative_block, {"max_proposal_width": 4, "distribution_preserving": True}),
     "speculative-chained": ("speculative", speculative_chained, CHAINED_FACTS),
 }

@@ -217,7 +217,7 @@ class WorkflowBuilder:
     def document(self) -> Document:
         """Everything so far, with the capabilities that it uses."""
         made = self._document(())
-        return self._document(tuple(derived(Context(Loaded(plain(made))))))
+        return self._document(tuple(sorted(derived(Context(Loaded(plain(made)))))))  # in the order of a conversion
 
     def _document(self, capabilities: tuple[str, ...]) -> Document:
         manifest = Manifest(**given(adapter_abis=self._abis, capabilities=capabilities))

@@ -58,7 +58,7 @@ def test_graphs_with_names_of_their_own(tmp_path: Path) -> None:
     facts = {"decoder_start": [2, 5], "eos_token_id": [3, 4]}
     package = DescribedPackage.read(tmp_path, kind="encoder-decoder", components=files, facts=facts)
     metadata = describe(package)
-    assert list(metadata.validate()) == [] and sorted(metadata.artifacts) == ["policy.decoder_start.onnx"]
+    assert list(metadata.validate()) == [] and "policy.decoder_start.onnx" in metadata.artifacts
     components = metadata.data["pipeline"]["workflow"]["components"]
     assert components["encoder"]["implementation"]["artifact"] == "onnx/first.onnx"
     metadata.save_beside(tmp_path)

@@ -11,8 +11,7 @@ import pytest
 
 from tests.make_metadata_goldens import examples
 from tests.metadata_packages import HIDDEN, write_package
-
-interpreter = pytest.importorskip("workbench.interpret", reason="workflows cannot be run yet")
+from workbench.interpret import interpret
 
 IDS, ROUNDS, WIDTH, KEPT = np.array([[5, 6, 7], [8, 9, 4]]), 3, 4, 2
 Feeds = dict[str, Any]
@@ -68,6 +67,6 @@ def test_it_runs(name: str, tmp_path: Path) -> None:
     example = examples()[name.split(" ")[0]]
     folder = write_package(tmp_path, example.package, example.metadata, None)
     bound = {"max_new_tokens": ROUNDS} if "tokens" in shapes else {}
-    run = interpreter.interpret(folder, inputs, executors=executors, eos_token_ids=(), **bound)
+    run = interpret(folder, inputs, executors=executors, eos_token_ids=(), **bound)
     assert [str(one) for one in run.diagnostics if one.severity == "error"] == []
     assert {output: array.shape for output, array in run.outputs.items()} == shapes

@@ -32,6 +32,7 @@ from tests.metadata_packages import (
 from tests.unit.error_rows_describe import read
 from workbench.describe import InferenceMetadata, describe
 from workbench.describe.state_ports import state_ports
+from workbench.errors import UnsupportedError
 from workbench.metadata import Loaded, check_ports, decoder_io
 from workbench.metadata.context import Context
 from workbench.metadata.document.workflow import Workflow
@@ -56,6 +57,21 @@ def optimum() -> dict[str, onnx.ModelProto]:
     again = cache(1, "source", "present.", "encoder.")
     inputs = {**IDS, **cache(1, words="decoder."), **cache(1, "source", words="encoder.")}
     return made | {"decoder": graph("decoder", inputs, {**LOGITS, **grown(1, "decoder."), **again})}
+
+
+def odd() -> dict[str, onnx.ModelProto]:
+    """A decoder that takes what no small graph makes: whoever runs it has to."""
+    whole = encoder_decoder(1)
+    more: Ports = {"beam_idx": ("int64", ["batch"])}
+    inputs = {**IDS, **more, **cache(1, words="decoder."), **cache(1, "source", words="encoder.")}
+    return whole | {"decoder": graph("decoder", inputs, {**LOGITS, **grown(1, "decoder.")})}
+
+
+def positioned() -> dict[str, onnx.ModelProto]:
+    """A decoder with a mask and positions of its own."""
+    places: Ports = {"position_ids": ("int64", ["batch", "sequence"])}
+    inputs = {**IDS, **MASK, **places, **cache(1, words="decoder."), **cache(1, "source", words="encoder.")}
+    return encoder_decoder(1) | {"decoder": graph("decoder", inputs, {**LOGITS, **grown(1, "decoder.")})}
 
 
 def convolutions() -> dict[str, onnx.ModelProto]:
@@ -92,6 +108,8 @@ WORDS = {"blank_id": 4, "vocabulary": ["a", "b", "c", " ", ""]}
 VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "whisper": ("encoder-decoder", whisper, {"decoder_start": [1, 2, 5, 6], **EOS}),
     "optimum": ("encoder-decoder", optimum, {"decoder_start": 1, **EOS}),
+    "odd": ("encoder-decoder", odd, {"decoder_start": 1, **EOS}),
+    "positioned": ("encoder-decoder", positioned, {"decoder_start": 1, **EOS}),
     "convolutions": ("hybrid", convolutions, {"state": {"window": "shifted"}, **EOS}),
     "qwen-vl": ("vision-language", qwen_vl, {"transforms": GRID, **EOS}),
     "hybrid target": ("speculative", hybrid_target, {"max_proposal_width": 4}),
@@ -156,8 +174,21 @@ def test_hidden_states_of_an_encoder_are_kept_for_the_whole_answer() -> None:
     )  # fmt: skip
     assert found.state[cell].initializer == "encoder.last_hidden_state"
     assert found.inputs["request.input_features"].role.role == "media"  # type: ignore[union-attr]
-    assert found.state["token"].initializer == "decoder.start"
+    reads = [p.step.inputs for p in Context(Loaded(made("whisper").metadata.data)).invokes["decoder"]]  # type: ignore[union-attr]
+    assert [feeds["input_ids"] for feeds in reads] == ["decoder.start", "token"], "four tokens first, then one a round"
     assert found.components["encoder"].ports.roles["input_features"] == "audio_features"
+
+
+def test_what_no_graph_makes_is_left_to_whoever_runs_it() -> None:
+    assert "application.decoder.beam_idx" in workflow("odd").inputs
+    assert "token_policy" in workflow("odd").components and made("odd").metadata.artifacts == {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pytest.raises(UnsupportedError, match="takes beam_idx, which no"),
+    ):
+        describe(read(Path(folder), "encoder-decoder", odd(), decoder_start=1, **EOS), policy="graphs")
+    assert "policy.positions.onnx" in made("positioned").metadata.artifacts
+    assert not [name for name in workflow("positioned").inputs if name.startswith("application.decoder.")]
 
 
 def test_keys_and_values_that_come_back_are_not_taken() -> None:

@@ -9,7 +9,7 @@ from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.contracts import contract
 from workbench.describe.facts import fact, read_facts, refuse
 from workbench.describe.kinds.base import Kind
-from workbench.describe.kinds.parts import Ends, add_graph, application_inputs
+from workbench.describe.kinds.parts import Ends, add_graph, application_inputs, mask_inputs
 from workbench.describe.steps import AnyStep, emit, given, invoke
 from workbench.describe.subject import Subject
 from workbench.metadata.document.media import AudioOutput, AudioProgram, AudioTransform, Preprocessing
@@ -51,7 +51,9 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     main, *others = ends.inputs
     steps: list[AnyStep] = []
     value = _sound(builder, said, ends, main, steps)
-    feeds = {main: value} | application_inputs(builder, ends, others)
+    masks = mask_inputs(builder, ends, [port for port in others if port.endswith("mask")])
+    rest = application_inputs(builder, ends, [port for port in others if port not in masks])
+    feeds = {main: value} | masks | rest
     steps.append(invoke(COMPONENT, feeds, {name: f"encoder.{name}" for name in ends.outputs}))
     lengths = _lengths(ends)
     for name in ("logits", lengths):

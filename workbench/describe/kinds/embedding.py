@@ -26,6 +26,9 @@ _WORDS = {
 """Switches of a ``1_Pooling/config.json``. Source: sentence-transformers' module ``Pooling``."""
 
 
+_DEFAULTS = {"attention_mask": 1, "token_type_ids": 0}
+
+
 @dataclasses.dataclass(frozen=True)
 class EmbeddingFacts:
     """``pooling`` None is read from the source's folder, where sentence-transformers keeps it."""
@@ -64,11 +67,11 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
 
 
 def _feeds(builder: WorkflowBuilder, ends: Ends) -> dict[str, str]:
-    """Tokens of the request, the mask of whoever runs it, and zeros for the segment: one text is one segment."""
+    """Tokens of the request; a text alone is not padded, so its mask is of ones, and it is one segment."""
     feeds = {"input_ids": builder.request("request.input_ids", ends.inputs["input_ids"], "prompt_tokens")}
     for name, made in ends.inputs.items():
         if name not in feeds:
-            start: dict[str, Any] = {"default": 0} if name == "token_type_ids" else {}
+            start = {"default": _DEFAULTS[name]} if name in _DEFAULTS else {}
             feeds[name] = builder.application(f"application.{name}", made, name, **start)
     return feeds
 

@@ -20,6 +20,7 @@ from workbench.describe.kinds.parts import (
     add_text_end,
     add_token_cell,
     application_inputs,
+    mask_inputs,
     text_loop,
 )
 from workbench.describe.kinds.states import add_cache
@@ -45,7 +46,7 @@ class EncoderDecoderFacts:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Parts:
+class Parts:
     """What is what among the ports of the decoder; ``crossing`` maps inputs to outputs of the encoder."""
 
     tokens: str
@@ -60,24 +61,29 @@ def fits(subject: Subject) -> bool:
 
 
 def write(subject: Subject, builder: WorkflowBuilder) -> None:
-    """The encoder, then the decoder's loop; what comes from the encoder is only read."""
+    """The encoder, then the decoder's loop; what comes from the encoder is only read.
+
+    Every step is in the document where small graphs can make all that the decoder takes; else whoever runs it does.
+    """
+    from workbench.describe.kinds import encoder_decoder_spelled as spelled  # which is made of the parts below
+
     said = read_facts(NAME, EncoderDecoderFacts, subject.facts)
-    parts = _parts(subject, said)
+    parts = parts_of(subject, said)
+    if not spelled.unmade(subject, parts):
+        spelled.spell(subject, builder)
+        return
     encoder, decoder = Ends.of(subject, ENCODER), Ends.of(subject, DECODER, parts.tokens)
     tokens = decoder.inputs[parts.tokens]
     _add_components(subject, builder, encoder, decoder)
-    feeds, masks = _feed_encoder(builder, encoder)
-    first = _first(subject, builder, feeds, said.decoder_start, tokens)
+    feeds, masks = feed_encoder(builder, encoder)
+    first = first_tokens(subject, builder, feeds, said.decoder_start, tokens)
     add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
     add_policy(builder, decoder.outputs["logits"], tokens)
     add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id)
     add_token_cell(builder, tokens, first)
     builder.add(invoke(ENCODER, feeds, {name: f"encoder.{name}" for name in encoder.outputs}))
     cells, borrowed = _add_state(builder, parts, decoder)
-    # A decoder that is given the encoder's mask masks by the same one.
-    shared = {
-        port: masks[name] for port in parts.fed if (name := port.removeprefix("encoder_")) in masks and name != port
-    }
+    shared = shared_masks(parts, masks)
     rest = application_inputs(builder, decoder, [port for port in parts.fed if port not in shared], "decoder.")
     outputs = {name: f"step.{name}" for name in decoder.outputs}
     step = invoke(DECODER, {parts.tokens: "token", **cells, **borrowed, **shared, **rest}, outputs)
@@ -85,7 +91,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     builder.add(text_loop([step], {**own, **{cell: cell for cell in borrowed.values()}}))
 
 
-def _first(
+def first_tokens(
     subject: Subject,
     builder: WorkflowBuilder,
     feeds: Mapping[str, str],
@@ -112,7 +118,7 @@ def _first(
 
 
 # --- what is what -------------------------------------------------------------------------------------------
-def _parts(subject: Subject, said: EncoderDecoderFacts) -> _Parts:
+def parts_of(subject: Subject, said: EncoderDecoderFacts) -> Parts:
     facts, given_by = subject.graphs[DECODER], subject.graphs[ENCODER].outputs
     tokens = next((name for name in ("input_ids", "decoder_input_ids") if name in facts.inputs), None)
     if tokens is None or "logits" not in facts.outputs:
@@ -130,7 +136,7 @@ def _parts(subject: Subject, said: EncoderDecoderFacts) -> _Parts:
         raise lacks(
             NAME, "from_encoder", f"{_FROM} ({', '.join(lost) or 'the decoder reads nothing of it'})", subject.facts
         )
-    return _Parts(tokens, own, crossing, [name for name in left if name not in crossing])
+    return Parts(tokens, own, crossing, [name for name in left if name not in crossing])
 
 
 def _from(name: str, said: Mapping[str, str], outputs: Mapping[str, Port]) -> str | None:
@@ -147,35 +153,47 @@ def _from(name: str, said: Mapping[str, str], outputs: Mapping[str, Port]) -> st
     return next((word for word in _HIDDEN if word in outputs), None) if name in _HIDDEN else None
 
 
+def shared_masks(parts: Parts, masks: Mapping[str, str]) -> dict[str, str]:
+    """A decoder that is given the encoder's mask masks by the same one."""
+    named = {port: port.removeprefix("encoder_") for port in parts.fed if port.startswith("encoder_")}
+    return {port: masks[name] for port, name in named.items() if name in masks}
+
+
 # --- inputs and components ----------------------------------------------------------------------------------
 def _add_components(subject: Subject, builder: WorkflowBuilder, encoder: Ends, decoder: Ends) -> None:
     add_graph(builder, subject, ENCODER, encoder)
     add_graph(builder, subject, DECODER, decoder, contract=DECODES)
 
 
-def _feed_encoder(builder: WorkflowBuilder, encoder: Ends) -> tuple[dict[str, str], dict[str, str]]:
+def feed_encoder(builder: WorkflowBuilder, encoder: Ends) -> tuple[dict[str, str], dict[str, str]]:
     """The first input from the request: tokens, or sound as numbers; masks and the rest from whoever runs it."""
     main, *others = encoder.inputs
     made = encoder.inputs[main]
     role = "prompt_tokens" if made.dtype.startswith("int") else "media"
     feeds = {main: builder.request(f"request.{main}", made, role)}
-    rest = application_inputs(builder, encoder, others)
-    return feeds | rest, {port: value for port, value in rest.items() if port.endswith("mask")}
+    masks = mask_inputs(builder, encoder, [port for port in others if port.endswith("mask")])
+    rest = application_inputs(builder, encoder, [port for port in others if port not in masks])
+    return feeds | masks | rest, masks
 
 
 # --- state --------------------------------------------------------------------------------------------------
-def _add_state(builder: WorkflowBuilder, parts: _Parts, decoder: Ends) -> tuple[dict[str, str], dict[str, str]]:
+def _add_state(builder: WorkflowBuilder, parts: Parts, decoder: Ends) -> tuple[dict[str, str], dict[str, str]]:
     """Cells of the decoder's own cache, and of what it borrows; by input port.
 
     Its own keys and values hold what it read of the source, so no other request may reuse them for the same tokens.
     """
     own = [port for port in parts.states if port.role]
     cells = add_cache(builder, DECODER, own, decoder.inputs, group="self_attention", reuse=None) if own else {}
+    return cells, borrow_all(builder, parts, decoder)
+
+
+def borrow_all(builder: WorkflowBuilder, parts: Parts, decoder: Ends) -> dict[str, str]:
+    """A cell for everything that the decoder takes from the encoder, by input port."""
     borrowed = {}
     for name, output in parts.crossing.items():
         port = next(iter(state_ports([name], ())), None)
         borrowed[name] = _borrow(builder, name, f"encoder.{output}", port, decoder)
-    return cells, borrowed
+    return borrowed
 
 
 def _borrow(builder: WorkflowBuilder, name: str, value: str, port: StatePort | None, decoder: Ends) -> str:
@@ -193,8 +211,14 @@ def _borrow(builder: WorkflowBuilder, name: str, value: str, port: StatePort | N
     return cell
 
 
+def _spell(subject: Subject, builder: WorkflowBuilder) -> None:
+    from workbench.describe.kinds.encoder_decoder_spelled import spell
+
+    spell(subject, builder)
+
+
 KIND = Kind(
     NAME, "text out of a text or of sound, by an encoder and a decoder", fits, write,
     components={ENCODER: "from the source to hidden states, or to keys and values", DECODER: "from tokens to logits"},
-    facts=EncoderDecoderFacts,
+    facts=EncoderDecoderFacts, spell=_spell,
 )  # fmt: skip

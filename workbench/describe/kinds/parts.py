@@ -119,9 +119,12 @@ def add_token_cell(builder: WorkflowBuilder, tokens: TensorContract, first: str)
 
 
 def add_text_end(
-    subject: Subject, builder: WorkflowBuilder, kind: str, logits: TensorContract, said: int | Sequence[int]
-) -> None:
+    subject: Subject, builder: WorkflowBuilder, kind: str, logits: TensorContract, said: int | Sequence[int],
+    **others: int | None,
+) -> None:  # fmt: skip
     """The ids that end a text, for a package without a configuration, and what its tokenizer's file tells.
+
+    ``others`` are more special tokens by their meaning.
 
     Raises:
         ConfigError: ``said`` are no ids of the vocabulary.
@@ -134,9 +137,8 @@ def add_text_end(
     ends = [said] if isinstance(said, int) else list(said)
     if not ends or not all(0 <= one < classes for one in ends):
         raise refuse(kind, "eos_token_id", said, f"it is an id from 0 to {classes - 1}, or several.")
-    add_words(
-        subject, builder, classes, {"eos" if place == 1 else f"eos_{place}": e for place, e in enumerate(ends, 1)}
-    )
+    named = {"eos" if place == 1 else f"eos_{place}": one for place, one in enumerate(ends, 1)}
+    add_words(subject, builder, classes, named | {name: one for name, one in others.items() if one is not None})
 
 
 def text_loop(steps: list[AnyStep], carried: Mapping[str, str], logits: str = "step.logits") -> AnyStep:
@@ -163,7 +165,12 @@ def application_inputs(builder: WorkflowBuilder, ends: Ends, names: list[str], p
     }
 
 
+def mask_inputs(builder: WorkflowBuilder, ends: Ends, names: list[str]) -> dict[str, str]:
+    """Masks over what an encoder reads. Nobody need give one: a text or a sound alone is not padded, so all is real."""
+    return {port: builder.application(f"application.{port}", ends.inputs[port], port, default=1) for port in names}
+
+
 __all__ = [
     "CONTROLS", "DECODES", "EOS", "LIMIT", "LONGEST", "MAX_CONTEXT", "POLICY", "Ends", "add_controls", "add_graph",
-    "add_policy", "add_text_end", "add_token_cell", "application_inputs", "text_loop",
+    "add_policy", "add_text_end", "add_token_cell", "mask_inputs", "application_inputs", "text_loop",
 ]  # fmt: skip

@@ -7,14 +7,16 @@ the other nothing is, and only there is the picture not looked at.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import onnx_ir as ir
 import pydantic
 
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.facts import fact, first_of, lacks, read_facts, refuse
+from workbench.describe.kinds import spelling
 from workbench.describe.kinds.base import Kind
 from workbench.describe.kinds.parts import (
     DECODES,
@@ -30,15 +32,18 @@ from workbench.describe.kinds.parts import (
 )
 from workbench.describe.kinds.states import add_cache
 from workbench.describe.policy.nothing import nothing
-from workbench.describe.state_ports import state_ports
+from workbench.describe.state_ports import StatePort, state_ports
 from workbench.describe.steps import AnyStep, branch, invoke, sequence
 from workbench.describe.subject import Subject
 from workbench.errors import UnsupportedError
 from workbench.metadata.document.media import ImageProgram, ImageTransform, Preprocessing, ProgramOutput
+from workbench.metadata.document.tensor import TensorContract
 
 NAME, ABI, PREPARE, ABSENT = "vision-language", "onnx-genai.image-preprocess", "image_preprocess", "no_image"
 VISION, EMBEDDING, DECODER = "vision", "embedding", "decoder"
 PRESENT, FEATURES = "request.has_image", "prompt.image_features"
+Embed = Callable[[str, str], AnyStep]
+"""Tokens and the word before what is made: the step that makes vectors of them."""
 _SIDE = "emit_grid_coordinates"
 """A transform that gives not the picture but where its pieces lie. Source: the reference's own image programs."""
 
@@ -51,6 +56,7 @@ class VisionLanguageFacts:
         'how a picture becomes the inputs of the vision graph, step by step, as in [{"op": "decode_rgb"}, ...]'
     )
     eos_token_id: int | Sequence[int] = fact(EOS)
+    image_token_id: int | None = fact("id of the token in whose place a picture's features are put", default=None)
     contents: Mapping[str, str] = fact("what each input of the vision graph holds", default_factory=dict)
 
 
@@ -60,36 +66,85 @@ def fits(subject: Subject) -> bool:
 
 
 def write(subject: Subject, builder: WorkflowBuilder) -> None:
-    """The branch, then the decoder's loop on embedded tokens."""
+    """The branch, then the decoder's loop on embedded tokens.
+
+    Every step is in the document where small graphs can make all that the decoder takes; else whoever runs it does.
+    """
+    _write(subject, builder, in_graphs=not _unmade(subject))
+
+
+def _spell(subject: Subject, builder: WorkflowBuilder) -> None:
+    spelling.refuse_unmade(subject.artifact(DECODER), _unmade(subject))
+    _write(subject, builder, in_graphs=True)
+
+
+def _unmade(subject: Subject) -> list[str]:
+    """What the decoder takes that neither the embedding nor a small graph makes."""
+    facts, ids = subject.graphs[DECODER], subject.graphs[EMBEDDING].inputs.get("input_ids")
+    known = {_need(subject, DECODER, "inputs_embeds"), *(port.input for port in _states(subject))}
+    tokens = [] if ids is not None and ids.dtype == ir.DataType.INT64 else ["input_ids"]
+    return tokens + spelling.unmade(facts, _states(subject), [name for name in facts.inputs if name not in known])
+
+
+def _states(subject: Subject) -> tuple[StatePort, ...]:
+    facts = subject.graphs[DECODER]
+    return tuple(port for port in state_ports(facts.inputs, facts.outputs) if port.role and port.output)
+
+
+def _write(subject: Subject, builder: WorkflowBuilder, *, in_graphs: bool) -> None:
     said = read_facts(NAME, VisionLanguageFacts, subject.facts)
     # Pictures and their pieces are counted on axes of their own, not by requests.
     vision = Ends.of(subject, VISION, aligned=False)
     embedding = Ends.of(subject, EMBEDDING, _need(subject, EMBEDDING, "input_ids"))
     decoder = Ends.of(subject, DECODER, _need(subject, DECODER, "inputs_embeds"))
     for key, ends in ((VISION, vision), (EMBEDDING, embedding), (DECODER, decoder)):
-        add_graph(builder, subject, key, ends, contract=DECODES if key == DECODER else None)
+        add_graph(builder, subject, key, ends, contract=DECODES if key == DECODER and not in_graphs else None)
     tokens = embedding.inputs["input_ids"]
     builder.request("request.input_ids", tokens, "prompt_tokens")
     add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
-    add_policy(builder, decoder.outputs["logits"], tokens)
-    add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id)
-    add_token_cell(builder, tokens, "request.input_ids")
+    add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id, image=said.image_token_id)
     builder.add(_look(subject, builder, said, vision))
     feature = _the(subject, EMBEDDING, [name for name in embedding.inputs if name != "input_ids"], "input for features")
     embeds = _the(subject, EMBEDDING, list(embedding.outputs), "output")
-    embed = invoke(EMBEDDING, {"input_ids": "token", feature: FEATURES}, {embeds: "step.inputs_embeds"})
-    builder.add(_decode(subject, builder, decoder, embed))
+
+    def embed(ids: str, made: str) -> AnyStep:
+        return invoke(EMBEDDING, {"input_ids": ids, feature: FEATURES}, {embeds: f"{made}.inputs_embeds"})
+
+    write_loop = _in_graphs if in_graphs else _by_runtime
+    builder.add(write_loop(subject, builder, decoder, tokens, embed))
 
 
-def _decode(subject: Subject, builder: WorkflowBuilder, decoder: Ends, embed: AnyStep) -> AnyStep:
+def _in_graphs(
+    subject: Subject, builder: WorkflowBuilder, decoder: Ends, tokens: TensorContract, embed: Embed
+) -> AnyStep:
+    """Embed, decode and choose; masks and positions are made by a small graph."""
+    said = read_facts(NAME, VisionLanguageFacts, subject.facts).eos_token_id
+    facts, states = subject.graphs[DECODER], _states(subject)
+    led, ends = bool(set(spelling.LED) & set(facts.inputs)), (said,) if isinstance(said, int) else tuple(said)
+    spelled = spelling.Spelling(builder, DECODER, facts, states, ends, led)
+    spelled.add_policies()
+    spelled.add_state(decoder, tokens.shape[0] if tokens.shape else "batch", "full_attention", reusable=True)
+
+    def run(ids: str, places: Mapping[str, str], made: str) -> list[AnyStep]:
+        fed = {"inputs_embeds": f"{made}.inputs_embeds"}
+        return [embed(ids, made), *spelled.call(fed, ids, places, made)]
+
+    return spelled.loop(run, "request.input_ids")
+
+
+def _by_runtime(
+    subject: Subject, builder: WorkflowBuilder, decoder: Ends, tokens: TensorContract, embed: Embed
+) -> AnyStep:
     """Embed the token, decode, choose; the cache is carried."""
-    states = [port for port in state_ports(decoder.inputs, decoder.outputs) if port.role and port.output]
+    add_policy(builder, decoder.outputs["logits"], tokens)
+    add_token_cell(builder, tokens, "request.input_ids")
+    states = _states(subject)
     cells = add_cache(builder, DECODER, states, decoder.inputs) if states else {}
     others = [name for name in decoder.inputs if name != "inputs_embeds" and name not in cells]
     rest = application_inputs(builder, decoder, others)
     outputs = {name: f"step.{name}" for name in decoder.outputs}
     step = invoke(DECODER, {"inputs_embeds": "step.inputs_embeds", **rest, **cells}, outputs)
-    return text_loop([embed, step], {cells[port.input]: outputs[str(port.output)] for port in states})
+    return text_loop([embed("token", "step"), step], {cells[p.input]: outputs[str(p.output)] for p in states})
 
 
 # --- the picture --------------------------------------------------------------------------------------------
@@ -176,5 +231,5 @@ KIND = Kind(
         EMBEDDING: "from tokens and features to vectors",
         DECODER: "from vectors to logits",
     },
-    facts=VisionLanguageFacts,
+    facts=VisionLanguageFacts, spell=_spell,
 )  # fmt: skip
