@@ -232,9 +232,13 @@ def turned_attention(s: Sketch, x: ir.Value) -> ir.Value:
     return fused_attention(s, x, turned=True)
 
 
-def fused_attention(s: Sketch, x: ir.Value, long: bool = False, turned: bool = False) -> ir.Value:
+def packed_attention(s: Sketch, x: ir.Value) -> ir.Value:
+    return fused_attention(s, x, packed=True)
+
+
+def fused_attention(s: Sketch, x: ir.Value, long: bool = False, turned: bool = False, packed: bool = False) -> ir.Value:
     """An attention that another tool has fused already, packed or not, with RoPE inside or not."""
-    packed, rope = s.rng.random() < 0.5, long or turned or s.rng.random() < 0.7
+    packed, rope = packed or s.rng.random() < 0.4, long or turned or s.rng.random() < 0.7
     positions(s)
     cos, sin = tables(s) if rope else (None, None)
     offset = s.rng.choice([4, 9]) if turned else 0
@@ -257,9 +261,9 @@ def fused_attention(s: Sketch, x: ir.Value, long: bool = False, turned: bool = F
 def head_norms(s: Sketch, query: ir.Value, key: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Query and key normalised, mostly in the same spelling; now and then only the query."""
     kinds = ["RMSNormalization", "RMSNormalization", "RMSNormalization", "SimplifiedLayerNormalization"]
-    kind, epsilon = s.rng.choice([*kinds, "LayerNormalization"]), s.rng.choice([1e-5, 1e-3])
+    kind, epsilon = s.rng.choice([*kinds, *kinds, "LayerNormalization"]), s.rng.choice([1e-5, 1e-3])
     query = head_norm(s, query, HEADS, kind, epsilon)
-    if s.rng.random() < 0.1:
+    if s.rng.random() < 0.05:
         kind, epsilon = s.rng.choice(kinds), 1e-5
     return query, key if s.rng.random() < 0.05 else head_norm(s, key, KV, kind, epsilon)
 
@@ -272,26 +276,28 @@ def head_norm(s: Sketch, x: ir.Value, heads: int, kind: str, epsilon: float) -> 
     return s.op("Reshape", made, whole, like=x)
 
 
-def normed_attention(s: Sketch, x: ir.Value) -> ir.Value:
-    """An attention whose query and key are normalised: as components write it, or fused, before it or inside."""
-    if s.rng.random() < 0.3:
+def normed_attention(s: Sketch, x: ir.Value, inside: bool = False) -> ir.Value:
+    """A fused attention whose query and key are normalised before it, or by itself; or one as components write it."""
+    if not inside and s.rng.random() < 0.3:
         return attention(s, x, normed=True)
     positions(s)
     query, key, value = projections(s, x, (H, KV * D, KV * D))
-    inside: list[ir.Value | None] = []
-    if s.rng.random() < 0.3:
-        inside = [*[None] * 5, s.weight(D), s.weight(D)]
-    else:
+    weights = [*[None] * 5, s.weight(D), s.weight(D)] if inside else []
+    if not inside:
         query, key = head_norms(s, query, key)
     lengths = [(INT32, [B]), (INT32, [])]
     seqlens, total = s.op(KEY_LENGTHS.op_type, mask(s), like=lengths, domain=KEY_LENGTHS.domain)
     present = (FLOAT, [B, KV, T, D])
     out, *caches = s.ms(
-        "GroupQueryAttention", query, key, value, *cache(s), seqlens, total, *tables(s), *inside,
+        "GroupQueryAttention", query, key, value, *cache(s), seqlens, total, *tables(s), *weights,
         like=[s.x, present, present], num_heads=HEADS, kv_num_heads=KV, do_rotary=1,
     )  # fmt: skip
     s.outputs += caches
     return out
+
+
+def attention_norming_inside(s: Sketch, x: ir.Value) -> ir.Value:
+    return normed_attention(s, x, inside=True)
 
 
 def rotary(s: Sketch, x: ir.Value) -> ir.Value:
