@@ -45,7 +45,8 @@ AIMS: dict[str, tuple[Motif, ...]] = {
 """For each rule the motifs that it may fire on; a test holds that no rule is missing."""
 RARE = (
     *["fuse/qk_norm"] * 3, *["fuse/packed_attention"] * 2, *["fuse/moe"] * 2, "fuse/gelu", *["lower/skip_norms"] * 2,
-    "lower/layer_norm", "lower/separate_qk_norm", *["lower/split_if"] * 2, "lower/layer_norm", "lower/gelu_to_ms", "lower/unpack_qkv",
+    "lower/layer_norm", "lower/separate_qk_norm", *["lower/split_if"] * 2, "lower/layer_norm", "lower/gelu_to_ms",
+    "lower/unpack_qkv",
 )  # fmt: skip
 """Rules that refuse often, or that few providers' plans hold: aimed at more than once in a round."""
 TARGETS = (*AIMS, *RARE)
