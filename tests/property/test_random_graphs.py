@@ -39,6 +39,7 @@ def test_the_examples_are_worth_something() -> None:
     assert sum(outcome.valid for outcome in outcomes) >= 0.8 * len(outcomes)
     assert sum(bool(outcome.fired) for outcome in outcomes) >= 0.5 * len(outcomes)
     assert sum(bool(outcome.refused) for outcome in outcomes) >= 0.05 * len(outcomes)
+    assert sum(outcome.undecided for outcome in outcomes) <= 0.01 * len(outcomes)
     fired = collections.Counter(rule for outcome in outcomes for rule in outcome.fired)
     rare = {rule.name: fired[rule.name] for rule in RULES if fired[rule.name] < EACH}
     assert rare == {}, f"fewer than {EACH} examples fire these: say in tests/property/drawing.py what they look for"
