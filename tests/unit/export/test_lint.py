@@ -372,7 +372,7 @@ def test_paths(tmp_path: Path, good: Path) -> None:
 
 def test_faces(good: Path, tmp_path: Path) -> None:
     report = lint(good)
-    assert repr(report).startswith("LintReport('good': nothing found; 24 checks")
+    assert repr(report).startswith("LintReport('good': nothing found; 25 checks")
     folder = Path(shutil.copytree(good, tmp_path / "x"))
     report = lint(change_config(folder, set_in("model.<b>", 1)))
     assert "<b>" not in report._repr_html_() and "&lt;b&gt;" in report._repr_html_()
