@@ -20,6 +20,8 @@ from workbench.describe.kinds.parts import (
     add_text_end,
     add_token_cell,
     application_inputs,
+    batch_of,
+    ids_of,
     mask_inputs,
     text_loop,
 )
@@ -77,8 +79,8 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     _add_components(subject, builder, encoder, decoder)
     feeds, masks = feed_encoder(builder, encoder)
     first = first_tokens(subject, builder, feeds, said.decoder_start, tokens)
-    add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
-    add_policy(builder, decoder.outputs["logits"], tokens)
+    add_controls(builder, batch_of(tokens))
+    add_policy(builder, decoder.outputs["logits"], tokens, batch_of(tokens))
     add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id)
     add_token_cell(builder, tokens, first)
     builder.add(invoke(ENCODER, feeds, {name: f"encoder.{name}" for name in encoder.outputs}))
@@ -99,11 +101,10 @@ def first_tokens(
     tokens: TensorContract,
 ) -> str:
     """What the decoder reads first: one token as a constant, several by a graph that repeats them for every row."""
-    ids = [said] if isinstance(said, int) else list(said)
+    ids = ids_of(said)
     if not ids or min(ids) < 0:
         raise refuse(NAME, "decoder_start", said, "a token id, or several of them, is wanted.")
-    batch = tokens.shape[0] if tokens.shape else "batch"
-    made = contract("int64", batch, len(ids))
+    made = contract("int64", batch_of(tokens), len(ids))
     if len(ids) == 1:
         return builder.literal("package.decoder_start", made, ids[0])
     port, value = next(iter(feeds.items()))

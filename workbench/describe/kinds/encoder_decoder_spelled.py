@@ -10,7 +10,7 @@ from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.facts import read_facts
 from workbench.describe.kinds import encoder_decoder as plain
 from workbench.describe.kinds import spelling
-from workbench.describe.kinds.parts import Ends, add_controls, add_graph, add_text_end
+from workbench.describe.kinds.parts import Ends, add_controls, add_graph, add_text_end, batch_of, ids_of
 from workbench.describe.steps import AnyStep, invoke
 from workbench.describe.subject import Subject
 
@@ -33,12 +33,13 @@ def spell(subject: Subject, builder: WorkflowBuilder) -> None:
     add_graph(builder, subject, plain.DECODER, decoder)
     feeds, masks = plain.feed_encoder(builder, encoder)
     tokens = decoder.inputs[parts.tokens]
-    batch = tokens.shape[0] if tokens.shape else "batch"
+    batch = batch_of(tokens)
     add_controls(builder, batch)
     add_text_end(subject, builder, plain.NAME, decoder.outputs["logits"], said.eos_token_id)
-    ids = (said.eos_token_id,) if isinstance(said.eos_token_id, int) else tuple(said.eos_token_id)
     led = bool(set(spelling.LED) & set(parts.fed))
-    spelled = spelling.Spelling(builder, plain.DECODER, subject.graphs[plain.DECODER], parts.states, ids, led)
+    spelled = spelling.Spelling(
+        builder, plain.DECODER, subject.graphs[plain.DECODER], parts.states, ids_of(said.eos_token_id), led
+    )
     spelled.add_policies()
     first = plain.first_tokens(subject, builder, feeds, said.decoder_start, tokens)
     builder.add(invoke(plain.ENCODER, feeds, {name: f"encoder.{name}" for name in encoder.outputs}))
