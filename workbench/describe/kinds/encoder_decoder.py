@@ -120,6 +120,11 @@ def first_tokens(
 
 # --- what is what -------------------------------------------------------------------------------------------
 def parts_of(subject: Subject, said: EncoderDecoderFacts) -> Parts:
+    """What is what among the ports of the decoder.
+
+    Raises:
+        ConfigError: it reads no tokens or gives no logits, or names do not tell what it takes from the encoder.
+    """
     facts, given_by = subject.graphs[DECODER], subject.graphs[ENCODER].outputs
     tokens = next((name for name in ("input_ids", "decoder_input_ids") if name in facts.inputs), None)
     if tokens is None or "logits" not in facts.outputs:

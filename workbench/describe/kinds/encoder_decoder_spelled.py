@@ -29,17 +29,12 @@ def spell(subject: Subject, builder: WorkflowBuilder) -> None:
     parts = plain.parts_of(subject, said)
     spelling.refuse_unmade(subject.artifact(plain.DECODER), unmade(subject, parts))
     encoder, decoder = Ends.of(subject, plain.ENCODER), Ends.of(subject, plain.DECODER, parts.tokens)
-    add_graph(builder, subject, plain.ENCODER, encoder)
-    add_graph(builder, subject, plain.DECODER, decoder)
-    feeds, masks = plain.feed_encoder(builder, encoder)
-    tokens = decoder.inputs[parts.tokens]
+    tokens, ids = decoder.inputs[parts.tokens], ids_of(said.eos_token_id)
     batch = batch_of(tokens)
-    add_controls(builder, batch)
+    feeds, masks = _begin(subject, builder, encoder, decoder, batch)
     add_text_end(subject, builder, plain.NAME, decoder.outputs["logits"], said.eos_token_id)
     led = bool(set(spelling.LED) & set(parts.fed))
-    spelled = spelling.Spelling(
-        builder, plain.DECODER, subject.graphs[plain.DECODER], parts.states, ids_of(said.eos_token_id), led
-    )
+    spelled = spelling.Spelling(builder, plain.DECODER, subject.graphs[plain.DECODER], parts.states, ids, led)
     spelled.add_policies()
     first = plain.first_tokens(subject, builder, feeds, said.decoder_start, tokens)
     builder.add(invoke(plain.ENCODER, feeds, {name: f"encoder.{name}" for name in encoder.outputs}))
@@ -53,6 +48,17 @@ def spell(subject: Subject, builder: WorkflowBuilder) -> None:
         return spelled.call({parts.tokens: ids, **crossing, **shared}, ids, places, made)
 
     builder.add(spelled.loop(run, first, list(borrowed.values())))
+
+
+def _begin(
+    subject: Subject, builder: WorkflowBuilder, encoder: Ends, decoder: Ends, batch: int | str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Both graphs, what the encoder is fed, and which rows still run; the values fed, and the masks among them."""
+    add_graph(builder, subject, plain.ENCODER, encoder)
+    add_graph(builder, subject, plain.DECODER, decoder)
+    fed = plain.feed_encoder(builder, encoder)
+    add_controls(builder, batch)
+    return fed
 
 
 __all__ = ["spell", "unmade"]
