@@ -11,8 +11,7 @@ import pytest
 from tests.browser.checks import PALETTE, clipped, keep, overlapping, shot, unpainted, violations
 from tests.cases import CASES
 from tests.unit.analysis.results import EVIL, GENERIC
-from tests.unit.metadata.runs import document, recorded
-from tests.unit.metadata.test_flow import hostile
+from tests.unit.metadata.runs import document, hostile, recorded
 from workbench.analysis.histogram import OpHistogram as Histogram
 from workbench.analysis.rule_matrix import Cell, Mark, Place, RuleMatrix
 from workbench.analysis.tables import OpTable

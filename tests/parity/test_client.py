@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.families import DECODERS, KINDS, hf_config, hf_model, some_rows
-from tests.unit.export.folders import change_config, genai, set_in, write_tokenizer
+from tests.families import DECODERS, KINDS, Kind, some_rows
+from tests.parity.tiny import NEW, built_by_genai, hf_greedy, saved
+from tests.unit.export.folders import change_config, genai, set_in
 from workbench.build import build
 from workbench.errors import ExecutionError
 from workbench.export import export, lint
@@ -16,30 +17,11 @@ from workbench.runtime.genai import GenaiClient
 from workbench.runtime.stand_ins import stand_ins
 
 pytestmark = [pytest.mark.torch, genai]
-NEW = 40
 LENGTH = 40
 """Longer than any window and any original RoPE length of the exercises."""
 
 
-def saved(model_type: str, kind: str, folder: Path, *, seed: int = 0, **words: Any) -> Any:
-    """Hugging Face's tiny model as a folder with a tokenizer, and the model."""
-    config = hf_config(model_type, kind, **words)  # type: ignore[arg-type]
-    model = hf_model(config, seed)
-    model.save_pretrained(folder)
-    write_tokenizer(folder, config.vocab_size)
-    return model
-
-
-def hf_greedy(model: Any, row: list[int]) -> list[int]:
-    """Forty tokens of Hugging Face's own generate, which nothing ends."""
-    import torch
-
-    model.generation_config.eos_token_id = None
-    found = model.generate(torch.tensor([row]), max_new_tokens=NEW, do_sample=False, pad_token_id=0)
-    return list(map(int, found[0, len(row) :]))
-
-
-def check(model_type: str, kind: str, folder: Path, ep: str = "cpu", **variant: Any) -> None:
+def check(model_type: str, kind: Kind, folder: Path, ep: str = "cpu", **variant: Any) -> None:
     model = saved(model_type, kind, folder / "hf")
     package = build(folder / "hf", execution_provider=ep, dtype="float32", **variant)
     export(package, folder / "x", progress=False)
@@ -64,7 +46,7 @@ def test_greedy_tokens_equal_hugging_face(model_type: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ep", ["default", "webgpu", "dml", "cuda", "trt-rtx", "onnx-standard"])
 @pytest.mark.parametrize("model_type", DECODERS)
-def test_graphs_of_every_provider_do_so(model_type: str, kind: str, ep: str, tmp_path: Path) -> None:
+def test_graphs_of_every_provider_do_so(model_type: str, kind: Kind, ep: str, tmp_path: Path) -> None:
     check(model_type, kind, tmp_path, ep)
 
 
@@ -77,16 +59,6 @@ def test_variants_of_the_graph_do_so(model_type: str, ep: str, variant: dict[str
 
 
 # --- folders of other makers --------------------------------------------------------------------------------------
-def built_by_genai(model_type: str, kind: str, folder: Path, ep: str, precision: str, **words: Any) -> Path:
-    """What ORT GenAI's own builder makes of a tiny model."""
-    from onnxruntime_genai.models.builder import create_model, parse_extra_options
-
-    saved(model_type, kind, folder / "hf", **words)
-    given = (None, str(folder / "hf"), str(folder / "x"), precision, ep, str(folder / "cache"))
-    create_model(*given, **parse_extra_options(*given, []))
-    return folder / "x"
-
-
 @pytest.mark.parametrize(
     ("ep", "precision"),
     [

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.families import some_rows
-from tests.parity.test_client import built_by_genai, hf_greedy, saved
-from tests.parity.test_onnx_genai_client import NEW, engine_tokens
+from tests.parity.described import NEW, engine_tokens
+from tests.parity.tiny import built_by_genai, hf_greedy, saved
 from tests.unit.export.folders import change_config, set_in
 from tests.unit.importing.folders import rename_ports
 from workbench.build import build

@@ -9,8 +9,8 @@ import pytest
 
 from tests.families import hf_logits
 from tests.make_goldens import SMOLLM2
-from tests.parity.test_client import saved
-from tests.parity.test_onnx_genai_client import FAMILIES, NEW, ROW, SMOLLM2_TOKENS, made
+from tests.parity.described import FAMILIES, NEW, ROW, SMOLLM2_TOKENS, made
+from tests.parity.tiny import saved
 from workbench import OfflineError, build, export
 from workbench.interpret import WorkflowRun, interpret
 

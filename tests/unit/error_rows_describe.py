@@ -91,6 +91,28 @@ row("kind that the graphs are not of", errors.UnsupportedError, "cannot be descr
     lambda path: describe(read(path, "ctc", hybrid(), **_CTC))
 )
 
+
+def spelled(path: Path, heads: Any = 2, scores: str = "float32") -> object:
+    """A decoder of another maker, every step of it in graphs of its document."""
+    tokens = {"input_ids": ("int64", ["batch", "sequence"])}
+    past, present = (
+        {f"{side}.0.{role}": ("float32", ["batch", heads, length, 8]) for role in ("key", "value")}
+        for side, length in (("past_key_values", "past"), ("present", "past + sequence"))
+    )
+    logits = {"logits": (scores, ["batch", "sequence", 32])}
+    return describe(
+        read(path, "decoder", {"model": graph("decoder", tokens | past, logits | present)}), policy="graphs"
+    )
+
+
+row("cache of open sizes in graphs", errors.UnsupportedError, "one empty cache for all layers",
+    "'past_key_values.0.key' is ['batch', 'heads', 'past', 8]", "numbers for heads and head size")(
+    lambda path: spelled(path, heads="heads")
+)  # fmt: skip
+row("scores that no small graph reads", errors.UnsupportedError, "reads or makes 'logits', which is INT64",
+    "float, float16, bfloat16 are taken", "leave policy out")(
+    lambda path: spelled(path, scores="int64")
+)  # fmt: skip
 row("document without its graphs", errors.ModelFileError, "lacks graphs of the workflow: model.onnx", "Put them there")(
     lambda path: describe(foreign("ctc", path / "graphs")).save_beside(path)
 )

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.functions.test_contrib_bodies import PROMPT, STEPS, given_of, gqa_inputs, one_node, real
 from tests.unit.rules.graphs import config, llama, parsed, run
-from tests.unit.rules.test_rope_tables import LONG
-from tests.unit.rules.test_rope_tables import of as with_rope
+from tests.unit.rules.rope_tables import LONG
+from tests.unit.rules.rope_tables import of as with_rope
 from workbench import CausalLM, LegalityError, build_from_module, optimize
 from workbench.ep import execution_providers, get_ep
 from workbench.optimize import check, run_plan

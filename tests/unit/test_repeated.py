@@ -43,6 +43,31 @@ def test_as_the_pass_of_onnx_ir(text: str) -> None:
     assert ours == theirs
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[2] x) => (float[2] y) { a = Bernoulli (x) b = Bernoulli (x) y = Add (a, b) }",
+        """g (float[2] x) => (float[2] y) { a = Constant <value_float = 0.0> () b = Constant <value_float = -0.0> ()
+          c = Div (x, a) d = Div (x, b) y = Add (c, d) }""",
+    ],
+    ids=["draws", "signed zero"],
+)
+def test_what_only_looks_repeated_stays(text: str) -> None:
+    model = parsed(f"{HEADER} {text}")
+    before = str(ir.to_proto(model).graph)
+    merge_repeated(model)
+    assert str(ir.to_proto(model).graph) == before
+
+
+def test_an_output_that_is_left_out_stands_for_none() -> None:
+    model = parsed(f"""{HEADER} g (float[4] x, int64[1] k) => (float[2] y, int64[2] i)
+      {{ a, j = TopK (x, k) b, i = TopK (x, k) y = Add (a, b) }}""")
+    model.graph[0].outputs[1].name = ""
+    merge_repeated(model)
+    assert [value.name for value in model.graph.outputs] == ["y", "i"]
+    assert model.graph.outputs[1].producer() is not None and len(list(model.graph)) == 3
+
+
 def test_as_the_pass_of_onnx_ir_on_random_graphs() -> None:
     """Mutations compute things twice."""
     changed = 0

@@ -13,8 +13,7 @@ import pytest
 
 from tests.unit.metadata.fixtures import base
 from tests.unit.metadata.layers import decoder
-from tests.unit.metadata.runs import broken, document, forgetful, graph, recorded, stepped
-from tests.unit.metadata.test_flow import EVIL, hostile
+from tests.unit.metadata.runs import EVIL, broken, document, forgetful, graph, hostile, recorded, stepped
 from workbench.errors import ArgumentError, ModelFileError, UnknownNameError
 from workbench.metadata import cache_dependencies, diff, state_lifetimes, value_table, workflow_map
 from workbench.widgets import DocumentTable, GraphDiffView, Report, WorkflowView, link, workflow_report

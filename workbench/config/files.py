@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.config.abandoned import lock, remove_abandoned
+from workbench.errors import ArgumentError, ModelFileError, wrong_type
 
 CACHE_VARIABLE = "EP_WORKBENCH_CACHE"
 """Environment variable that names another cache folder."""
@@ -27,6 +28,24 @@ def cache_dir() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("ep-workbench", appauthor=False))
+
+
+def existing_folder(folder: object) -> Path:
+    """A folder that is there, absolute.
+
+    Raises:
+        ArgumentError: it is no path.
+        ModelFileError: there is no such folder.
+    """
+    if isinstance(folder, bytes) or not isinstance(folder, str | os.PathLike):
+        raise wrong_type("folder", folder, "a path")
+    if "\0" in os.fspath(folder):
+        raise ArgumentError(f"{os.fspath(folder)!r} cannot be the name of a folder.")
+    place = Path(os.path.abspath(Path(folder).expanduser()))
+    if not place.is_dir():
+        what = "is a file; give its folder" if place.is_file() else "no such folder"
+        raise ModelFileError(f"{place}: {what}.")
+    return place
 
 
 def sha256_file(path: Path) -> str:

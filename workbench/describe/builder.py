@@ -85,7 +85,7 @@ class WorkflowBuilder:
         """
         if role not in get_args(RuntimeRoleName):
             raise unknown("role of an input", role, get_args(RuntimeRoleName))
-        made = RuntimeRole(kind="runtime", version="1.0", role=role)  # type: ignore[arg-type]
+        made = RuntimeRole(kind="runtime", version="1.0", role=role)  # type: ignore[arg-type]  # checked above
         return self._input(name, contract, made, RequestSource(kind="request"), default, more)
 
     def application(self, name: str, contract: TensorContract, called: str, *, default: Any = None, **more: Any) -> str:
@@ -109,7 +109,7 @@ class WorkflowBuilder:
 
     def output(self, name: str, contract: TensorContract, role: str, *, stage: str = "pre_adapter", **more: Any) -> str:
         """A value that the workflow gives."""
-        made = WorkflowOutput(contract=contract, role=role, stage=stage, **more)  # type: ignore[arg-type]
+        made = WorkflowOutput(contract=contract, role=role, stage=stage, **more)  # type: ignore[arg-type]  # pydantic checks the words
         return self._add(self.outputs, "an output", name, made)
 
     # --- components -------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ def contract(dtype: str, *shape: int | str, batch: int | None = 0, optional: boo
         words["optional"] = True
     if batch is not None:
         words["batch_layout"] = RequestAligned(kind="request_aligned", axis=batch)
-    return TensorContract(**words)  # type: ignore[arg-type]
+    return TensorContract(**words)  # type: ignore[arg-type]  # only what was said, so that a default is not
 
 
 def contract_of(port: Port, *, batch: int | None = 0) -> TensorContract:

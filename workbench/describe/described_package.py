@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import os
 import pathlib
 import warnings
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
+from workbench.analysis.markup import block, table
 from workbench.config.source import SourceConfig
 from workbench.describe.facts import no_facts, read_facts
-from workbench.describe.kinds import KINDS, Kind
+from workbench.describe.kinds import Kind, kind_named
 from workbench.errors import ConfigError, ModelFileError, root_cause, some, unknown, wrong_type
 from workbench.metadata.files import look_for
 from workbench.package import Package
@@ -57,7 +57,7 @@ class DescribedPackage:
             ModelFileError: a graph cannot be read, or does not lie below the folder.
             ArgumentError: an argument has a type that is not taken.
         """
-        chosen = _kind(kind)
+        chosen = kind_named(kind)
         if not isinstance(folder, str | os.PathLike):
             raise wrong_type("folder", folder, "a path of the package's folder")
         _check_names(chosen, components)
@@ -87,9 +87,7 @@ class DescribedPackage:
         return f"DescribedPackage({self.kind!r}: {graphs}; facts: {some(self.facts)})"
 
     def _repr_html_(self) -> str:
-        rows = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in self._rows())
-        head = "".join(f"<th scope='col'>{word}</th>" for word in COLUMNS)
-        return f"<p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return block(repr(self), table(COLUMNS, self._rows()))
 
 
 def _source(root: pathlib.Path) -> SourceConfig | None:
@@ -105,13 +103,6 @@ def check_facts(kind: Kind, facts: object) -> None:
         no_facts(kind.name, facts)
     else:
         read_facts(kind.name, kind.facts, facts)
-
-
-def _kind(name: object) -> Kind:
-    known = {one.name: one for one in KINDS}
-    if name not in known:
-        raise unknown("kind", name, known)
-    return known[str(name)]
 
 
 def _check_names(kind: Kind, components: object) -> None:

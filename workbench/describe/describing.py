@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.described_package import DescribedPackage, check_facts
-from workbench.describe.kinds import KINDS, Kind
+from workbench.describe.kinds import KINDS, Kind, kind_named
 from workbench.describe.kinds.base import Writer
 from workbench.describe.result import InferenceMetadata
 from workbench.describe.subject import Subject
@@ -77,10 +77,7 @@ def _writer(kind: Kind, policy: str) -> Writer:
 
 
 def _kind(subject: Subject, asked: str | None) -> Kind:
-    known = {one.name: one for one in KINDS}
-    if asked is not None and asked not in known:
-        raise unknown("kind", asked, known)
-    tried = [known[asked]] if asked is not None else list(KINDS)
+    tried = [kind_named(asked)] if asked is not None else list(KINDS)
     fitting = [one for one in tried if one.fits(subject)]
     # Of several the one that takes the facts that were said: a decoder takes none, one with adapters is told of them.
     found = next((one for one in fitting if _takes(one, subject)), next(iter(fitting), None))

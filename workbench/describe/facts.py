@@ -29,7 +29,7 @@ def read_facts(kind: str, record: type[_Record], said: object) -> _Record:
     """
     if not isinstance(said, Mapping):
         raise wrong_type("facts", said, "a mapping from the name of a fact to its value")
-    fields = {field.name: field for field in dataclasses.fields(record)}  # type: ignore[arg-type]
+    fields = {field.name: field for field in dataclasses.fields(record)}  # type: ignore[arg-type]  # a dataclass
     for name in said:
         if name not in fields:
             raise unknown(f"fact of the kind {kind}", name, fields)

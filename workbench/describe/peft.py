@@ -110,8 +110,8 @@ def _changes(root: Path, words: Mapping[str, Any], entries: tuple[Entry, ...]) -
 
 def _change(root: Path, words: Mapping[str, Any], key: str, sides: Mapping[str, tuple[int, ...]]) -> Change:
     module = key.removeprefix(PREFIX)
-    rank = int(_pattern(words.get("rank_pattern"), module, words["r"]))
-    alpha = float(_pattern(words.get("alpha_pattern"), module, words["lora_alpha"]))
+    rank = int(_pattern(root, words, "rank_pattern", module, words["r"]))
+    alpha = float(_pattern(root, words, "alpha_pattern", module, words["lora_alpha"]))
     a, b = sides.get("A"), sides.get("B")
     if a is None or b is None or a[0] != b[1] or a[0] != rank:
         raise WeightsError(
@@ -121,10 +121,20 @@ def _change(root: Path, words: Mapping[str, Any], key: str, sides: Mapping[str, 
     return Change(module, key, rank, alpha, a[1], b[0])
 
 
-def _pattern(patterns: object, module: str, otherwise: Any) -> Any:
-    """A pattern is a module's name, or the end of it."""
+def _pattern(root: Path, words: Mapping[str, Any], word: str, module: str, otherwise: Any) -> Any:
+    """The number of the first pattern that fits: a regular expression of a module's name, or of the end of it.
+
+    Source: PEFT's ``get_pattern_key``.
+    """
+    patterns = words.get(word)
     for pattern, value in patterns.items() if isinstance(patterns, dict) else ():
-        if module == pattern or module.endswith(f".{pattern}"):
+        try:
+            fits = re.fullmatch(rf"(.*\.)?({pattern})", module) is not None
+        except re.error:
+            raise ModelFileError(f"{CONFIG} in {root.name!r}: {word} has {pattern!r}, no regular expression.") from None
+        if fits and not _is_number(value, int | float):
+            raise ModelFileError(f"{CONFIG} in {root.name!r}: {word} of {pattern!r} is {value!r}, no number above 0.")
+        if fits:
             return value
     return otherwise
 

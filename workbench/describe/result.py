@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -12,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
+from workbench.analysis.markup import block, escape, table
 from workbench.describe.builder import plain
 from workbench.metadata.diagnostic import Diagnostics
 from workbench.metadata.dialects import Conversion, convert, to_yaml
 from workbench.metadata.document import Document
+from workbench.metadata.reading import FILE_NAMES
 from workbench.metadata.validation import validate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = "inference_metadata.yaml"
+COLUMNS = ["part", "name", "about"]
+FILE = FILE_NAMES[0]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -97,23 +99,16 @@ class InferenceMetadata:
         """A row per input, output, component, state cell and state group: part, name, about."""
         import pandas as pd
 
-        return pd.DataFrame(self._rows(), columns=["part", "name", "about"])
+        return pd.DataFrame(self._rows(), columns=COLUMNS)
 
     def __repr__(self) -> str:
         extra = f"; {len(self.artifacts)} policy graphs" if self.artifacts else ""
         return f"InferenceMetadata({self.name!r} as {self.kind}: {self.document!r}{extra})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in self._rows()
-        )
-        head = "".join(f"<th scope='col'>{word}</th>" for word in ("part", "name", "about"))
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return (
-            f"<div><p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            + (f"<ul>{notes}</ul>" if notes else "")
-            + f"<details><summary>{FILE}</summary><pre>{html.escape(self.to_yaml())}</pre></details></div>"
-        )
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        text = f"<details><summary>{FILE}</summary><pre>{escape(self.to_yaml())}</pre></details>"
+        return block(repr(self), table(COLUMNS, self._rows()), f"<ul>{notes}</ul>" if notes else "", text)
 
 
 def _about(entry: Any) -> str:

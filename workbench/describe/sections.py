@@ -44,10 +44,9 @@ def _attention(config: ModelConfig) -> Attention:
 
 def add_tokenizer(subject: Subject, builder: WorkflowBuilder) -> None:
     """The tokenizer's file and the ids that the runtime asks for by meaning; nothing without a tokenizer."""
-    config = subject.config
-    if config is None or _file(subject) is None:
-        return
-    add_words(subject, builder, config.vocab_size, dict(_special(subject)))
+    if subject.config is not None and (words := _file(subject)) is not None:
+        tokenizer = _tokenizer(words, TOKENIZER, subject.config.vocab_size, dict(_special(subject)))
+        builder.section("package", PackageFacts(tokenizer=tokenizer))
 
 
 def add_words(subject: Subject, builder: WorkflowBuilder, vocab_size: int, special: Mapping[str, int]) -> None:
@@ -89,10 +88,15 @@ def _file(subject: Subject) -> Mapping[str, Any] | None:
 
 def ends_of(subject: Subject) -> tuple[int, ...]:
     """The ids that end a text; none where the model names none."""
+    return tuple(_tokens(subject).get("eos_token_id", ()))
+
+
+def _tokens(subject: Subject) -> Mapping[str, Any]:
+    """Special tokens by the words of a configuration."""
     if subject.config is None:
-        return ()
+        return {}
     found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
-    return tuple(found.get("eos_token_id", ()))
+    return found
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:
@@ -114,8 +118,7 @@ def _texts(words: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
 
 
 def _special(subject: Subject) -> Iterator[tuple[str, int]]:
-    assert subject.config is not None
-    found, _ = special_tokens(subject.config, generation_words(subject.package.tokenizer))
+    found = _tokens(subject)
     yield from ((name, found[f"{name}_token_id"]) for name in ("pad", "bos") if f"{name}_token_id" in found)
     yield from numbered(found.get("eos_token_id", ()))
 

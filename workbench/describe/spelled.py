@@ -7,27 +7,27 @@ graph makes mask and positions from the same two numbers a row.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 import onnx_ir as ir
 
-from workbench.analysis.graph_facts import graph_facts
-from workbench.describe.builder import WorkflowBuilder, promise
+from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.cache_ports import KV_LENGTHS, WRITE_INDICES
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds import decoder
+from workbench.describe.kinds.parts import add_limit, add_rows
+from workbench.describe.kinds.spelling import LED, LENGTHS, POSITIONS, START, add_policy_graphs, decode_loop
 from workbench.describe.policy import graphs
+from workbench.describe.policy.graphs import float_of
 from workbench.describe.sections import add_model, add_tokenizer, ends_of
-from workbench.describe.steps import AnyStep, emit, invoke, loop
+from workbench.describe.steps import AnyStep, invoke
 from workbench.describe.subject import PAST, CachePair, Subject
+from workbench.errors import UnsupportedError
 from workbench.metadata.document.state import Append, Bounded, IndexedScatter
 
-LENGTHS, CAPACITY, START, POSITIONS = "cache_lengths", "package.cache_capacity", "start", "positions"
-_LIMIT = "request.max_output_tokens"
-_B = contract("int64", "batch_size")
-_ON = contract("bool", "batch_size")
-_TOKEN = contract("int64", "batch_size", 1)
+CAPACITY = "package.cache_capacity"
+_TOKEN = contract("int64", decoder.BATCH, 1)
 _ONE = contract("int64", 1, batch=None)
-_LED = ("attention_mask", "position_ids")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,9 @@ class Spelled:
         self._components()
         self._controls()
         self._cache()
-        self.builder.add(self._decode())
+        cells = list(map(decoder.cell_of, self._pairs))
+        has_end = bool(ends_of(self.subject))
+        self.builder.add(decode_loop(self._run, "request.input_ids", cells, has_end=has_end))
 
     @property
     def _pairs(self) -> tuple[CachePair, ...]:
@@ -59,10 +61,8 @@ class Spelled:
     def _ends(self) -> None:
         ids = self.subject.graphs["model"].inputs["input_ids"]
         self.builder.request("request.input_ids", contract_of(ids), "prompt_tokens")
-        self.builder.request(_LIMIT, _ONE, "max_output_tokens", default=self.capacity)
+        add_limit(self.builder, self.capacity)
         self.builder.literal(CAPACITY, _ONE, self.capacity)
-        for name, made, value in (("true", _ON, True), ("false", _ON, False), ("zero", _B, 0)):
-            self.builder.literal(f"package.{name}", made, value)
         self.builder.output("tokens", _TOKEN, "tokens")
 
     # --- components -------------------------------------------------------------------------------------------
@@ -70,43 +70,34 @@ class Spelled:
         facts = self.subject.graphs["model"]
         roles = {port: role for port, role in decoder.ROLES.items() if port in (*facts.inputs, *facts.outputs)}
         self.builder.onnx(decoder.COMPONENT, self.subject.artifact("model"), roles=roles)
-        logits, cache = facts.outputs["logits"], self._pairs[0].past
-        assert logits.dtype is not None and cache.dtype is not None
-        ends = ends_of(self.subject)
-        self._policy(START, graphs.start(self._slots(), cache.dtype))
-        if not self.told:
-            self._policy(POSITIONS, graphs.positions())
-        self._policy("greedy", graphs.greedy(logits.dtype, last=logits.size(1) == 1), "onnx-genai.token-sampler")
-        self._policy("termination", graphs.termination(ends, self.capacity), "onnx-genai.termination-predicate")
-        self._policy("advance", graphs.advance(self.capacity))
+        logits = facts.outputs["logits"]
+        made = {
+            START: graphs.start(*self._empty()),
+            "greedy": graphs.greedy(float_of(logits), last=logits.size(1) == 1),
+        }
+        add_policy_graphs(self.builder, made, ends_of(self.subject), self.capacity, led=not self.told)
 
-    def _slots(self) -> tuple[int, int, int]:
-        """Sizes K, C, D of an empty cache; one that grows begins without slots."""
-        heads, _, width = self._pairs[0].past.dims[1:]
-        assert isinstance(heads, int) and isinstance(width, int)
-        return heads, self.capacity if self._fixed else 0, width
+    def _empty(self) -> tuple[tuple[int, int, int], ir.DataType]:
+        """Sizes K, C, D and dtype of the one empty cache of all layers; one that grows begins without slots."""
+        past = self._pairs[0].past
+        heads, width = past.size(1), past.size(3)
+        alike = all((p.past.size(1), p.past.size(3), p.past.dtype) == (heads, width, past.dtype) for p in self._pairs)
+        if not alike or heads is None or width is None:
+            raise UnsupportedError(
+                f"A small graph makes one empty cache for all layers; {past.name!r} is {list(past.dims)}. Export the "
+                "graph with numbers for heads and head size, the same in every layer."
+            )
+        return (heads, self.capacity if self._fixed else 0, width), float_of(past)
 
     @property
     def _fixed(self) -> bool:
         return self.subject.graphs["model"].capacity(PAST[0]) is not None
 
-    def _policy(self, name: str, model: ir.Model, promised: str = "") -> None:
-        """A policy graph with the contracts of its ports, so that its values can be checked."""
-        facts = graph_facts(model)
-        self.builder.policy(
-            name, model, promise(promised, "1") if promised else None,
-            inputs={port.name: contract_of(port) for port in facts.inputs.values()},
-            outputs={port.name: contract_of(port) for port in facts.outputs.values()},
-        )  # fmt: skip
-
     # --- state ------------------------------------------------------------------------------------------------
     def _controls(self) -> None:
-        for name, made, first in (
-            ("token", _TOKEN, "first.token"), (LENGTHS, _B, f"{START}.kv_lengths"), ("active", _ON, "package.true"),
-            ("done", _ON, "package.false"), ("accepted_len", _B, "package.zero"),
-        ):  # fmt: skip
-            self.builder.cell(name, made, first)
-        self.builder.serve(active="active", done="done", accepted_len="accepted_len")
+        self.builder.cell("token", _TOKEN, "first.token")
+        self.builder.cell(LENGTHS, contract("int64", decoder.BATCH), f"{START}.kv_lengths")
+        add_rows(self.builder, decoder.BATCH)
 
     def _cache(self) -> None:
         aliasing = "permitted" if self.subject.writes_in_place() else None
@@ -131,41 +122,15 @@ class Spelled:
         )  # fmt: skip
 
     # --- steps ------------------------------------------------------------------------------------------------
-    def _decode(self) -> AnyStep:
-        """The prompt first, then a token a round: end rows, move the cursor, run the graph, choose the next token."""
-        setup: list[AnyStep] = [
-            invoke(START, {"input_ids": "request.input_ids"}, {
-                name: f"{START}.{name}" for name in (WRITE_INDICES, KV_LENGTHS, "empty_cache")
-            }),
-            *self._run("request.input_ids", f"{START}.{WRITE_INDICES}", f"{START}.{KV_LENGTHS}", "first"),
-        ]  # fmt: skip
-        body: list[AnyStep] = [
-            emit("token", "tokens", mode="append", when="active"),
-            invoke("termination", {"token": "token", "cache_lengths": LENGTHS, "active": "active"}, {
-                "next_active": "next.active", "done": "next.done", "accepted_len": "next.accepted_len",
-            }),
-            invoke("advance", {"cache_lengths": LENGTHS, "active": "next.active"}, {
-                KV_LENGTHS: "step.kv_lengths", "next_lengths": f"next.{LENGTHS}",
-            }),
-            *self._run("token", LENGTHS, "step.kv_lengths", "next"),
-        ]  # fmt: skip
-        names = ["token", LENGTHS, "active", "done", "accepted_len", *map(decoder.cell_of, self._pairs)]
-        return loop(
-            body, setup=setup, continue_when="active", max_iterations=_LIMIT,
-            termination="generation_eos" if ends_of(self.subject) else "predicate",
-            carried={name: f"next.{name}" for name in names},
-        )  # fmt: skip
-
-    def _run(self, tokens: str, write: str, lengths: str, made: str) -> list[AnyStep]:
+    def _run(self, tokens: str, places: Mapping[str, str], made: str) -> list[AnyStep]:
         """The graph once, on the cache that there is or at first on an empty one, and the token that follows."""
-        places = {WRITE_INDICES: write, KV_LENGTHS: lengths}
         past = {p.past.name: f"{START}.empty_cache" if made == "first" else decoder.cell_of(p) for p in self._pairs}
         present = {p.present.name: f"{made}.{decoder.cell_of(p)}" for p in self._pairs}
         given = {"logits": f"{made}.logits", **present}
         choose = invoke("greedy", {"logits": f"{made}.logits", **places}, {"token": f"{made}.token"})
         if self.told:
             return [invoke(decoder.COMPONENT, {"input_ids": tokens, **places, **past}, given), choose]
-        led = {name: f"{made}.{name}" for name in _LED}
+        led = {name: f"{made}.{name}" for name in LED}
         fed = {name: value for name, value in led.items() if name in self.subject.graphs["model"].inputs}
         return [
             invoke(POSITIONS, {"input_ids": tokens, **places}, led),
@@ -180,8 +145,8 @@ def spell(subject: Subject, builder: WorkflowBuilder) -> None:
     Rows of a batch have prompts of one length: a row's mask ends where its cache does.
     """
     facts = subject.graphs["model"]
-    longest = subject.config.max_position_embeddings if subject.config else decoder.LONGEST
-    Spelled(decoder.in_int64(subject, builder), builder, facts.capacity(PAST[0]) or longest, told=False).write()
+    capacity = facts.capacity(PAST[0]) or decoder.longest_text(subject)
+    Spelled(decoder.in_int64(subject, builder), builder, capacity, told=False).write()
 
 
-__all__ = ["CAPACITY", "LENGTHS", "POSITIONS", "START", "Spelled", "spell"]
+__all__ = ["CAPACITY", "Spelled", "spell"]

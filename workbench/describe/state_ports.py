@@ -34,10 +34,6 @@ class StatePort:
     layer: int | None
     cross: bool
 
-    @property
-    def reads_only(self) -> bool:
-        return self.output is None
-
 
 def state_ports(
     inputs: Iterable[str], outputs: Iterable[str], named: Mapping[str, str | None] | None = None
@@ -76,3 +72,6 @@ def _role(name: str) -> Role | None:
 def _layer(name: str) -> int | None:
     number = _NUMBER.search(name)
     return int(number[1]) if number else None
+
+
+__all__ = ["Role", "StatePort", "state_ports"]

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.analysis.graph_facts import GraphFacts, graph_facts
-from workbench.errors import ArgumentError, Diagnostic, ModelFileError, WorkbenchError, wrong_type
+from workbench.config.files import existing_folder
+from workbench.errors import Diagnostic, ModelFileError, WorkbenchError
 from workbench.export import checks_cache, checks_ends, checks_sizes, checks_words
 from workbench.export.genai_config import NAME
 from workbench.export.lint_report import LintReport
@@ -38,14 +39,7 @@ def lint(folder: str | os.PathLike[str]) -> LintReport:
         ModelFileError: there is no such folder.
         ArgumentError: ``folder`` is no path.
     """
-    if isinstance(folder, bytes) or not isinstance(folder, str | os.PathLike):
-        raise wrong_type("folder", folder, "a path")
-    if "\0" in os.fspath(folder):
-        raise ArgumentError(f"{os.fspath(folder)!r} cannot be the name of a folder.")
-    place = Path(os.path.abspath(Path(folder).expanduser()))
-    if not place.is_dir():
-        what = "is a file; give its folder" if place.is_file() else "no such folder"
-        raise ModelFileError(f"{place}: {what}.")
+    place = existing_folder(folder)
     if document_in(place) is None:
         return _Reader(place).report()
     described = check_folder(place)

@@ -12,6 +12,13 @@ from workbench.package import Package
 
 
 def with_tokenizer(package: Package, tokenizer: str | os.PathLike[str] | bool | None) -> Package:
+    """The package with the tokenizer of the caller's choice; see ``export``.
+
+    Raises:
+        SaveError: there is none where one is wanted.
+        UnsupportedError: the package has no source whose tokenizer could be replaced.
+        ArgumentError: ``tokenizer`` is neither a path nor True, False or None.
+    """
     source = package.source
     if tokenizer is False:
         return package if source is None else dataclasses.replace(
@@ -35,6 +42,11 @@ def with_tokenizer(package: Package, tokenizer: str | os.PathLike[str] | bool | 
 
 
 def vocabulary_of(package: Package) -> int | None:
+    """How many tokens the package's tokenizer knows; None without one.
+
+    Raises:
+        SaveError: its file cannot be read.
+    """
     if package.tokenizer is None:
         return None
     try:
@@ -44,6 +56,7 @@ def vocabulary_of(package: Package) -> int | None:
 
 
 def left_out(package: Package) -> list[str]:
+    """Notes on what of a tokenizer the folder goes without."""
     if package.tokenizer is None:
         return ["No tokenizer was written: the client takes ids only."]
     notes = []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import ArgumentError, ConfigError, ModelFileError, some, wrong_type
+from workbench.config.files import existing_folder
+from workbench.errors import ConfigError, ModelFileError, some
 from workbench.export.genai_config import NAME
 from workbench.metadata.files import look_for
 from workbench.metadata.reading import load
@@ -21,14 +21,7 @@ def folder_of(folder: object) -> Path:
         ArgumentError: it is no path.
         ModelFileError: there is no such folder, or it holds no ``genai_config.json``.
     """
-    if isinstance(folder, bytes) or not isinstance(folder, str | os.PathLike):
-        raise wrong_type("folder", folder, "a path")
-    if "\0" in os.fspath(folder):
-        raise ArgumentError(f"{os.fspath(folder)!r} cannot be the name of a folder.")
-    place = Path(os.path.abspath(Path(folder).expanduser()))
-    if not place.is_dir():
-        what = "is a file; give its folder" if place.is_file() else "no such folder"
-        raise ModelFileError(f"{place}: {what}.")
+    place = existing_folder(folder)
     if not (place / NAME).is_file():
         raise ModelFileError(
             f"{place} holds no {NAME}, so there is nothing to import. Give a folder that was made for ONNX Runtime "

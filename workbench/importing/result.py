@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.markup import block, table
 from workbench.describe import InferenceMetadata
 from workbench.importing.entries import ConfigEntry
 from workbench.metadata.wording import brief
@@ -76,17 +76,9 @@ class GenaiImport:
         )
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th scope='col'>{column}</th>" for column in COLUMNS)
         lost_first = sorted(self.entries, key=lambda entry: not entry.is_lost)[:_SHOWN]
-        rows = "".join(
-            f"<tr><td>{html.escape(e.path)}</td><td>{html.escape(brief(e.value))}</td><td>{e.fate}</td>"
-            f"<td>{html.escape(e.note)}</td></tr>"
-            for e in lost_first
-        )
-        return (
-            f"<div><p>{html.escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            f"{self.metadata._repr_html_()}</div>"
-        )
+        rows = [(one.path, brief(one.value), one.fate, one.note) for one in lost_first]
+        return block(repr(self), table(COLUMNS, rows), self.metadata._repr_html_())
 
 
 def _row(entry: ConfigEntry) -> Mapping[str, Any]:

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 
 def save(found: GenaiImport, *, overwrite: bool) -> tuple[Path, ...]:
-    """Graphs first, the document that names them last.
+    """Graphs first, the document that names them last (the order of ``files_of``).
 
     Raises:
         SaveError: a file is there already, or cannot be written.
     """
     folder, files = found.folder, files_of(found.metadata)
-    files[FILE] = files.pop(FILE)
     _check_free(folder, [*files], overwrite)
     new = [folder / name for name in files if not (folder / name).exists()]
     try:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.sections import TOKENIZER, numbered, tokenizer_facts
 from workbench.describe.steps import given
 from workbench.importing.keys import DEFAULTS, TOKENS
+from workbench.importing.ports import Values
 from workbench.metadata.document.model import ModelFacts
 from workbench.metadata.document.package import Generation, GenerationDefaults, PackageFacts
-
-Values = Mapping[str, Any]
 
 
 def add_sections(builder: WorkflowBuilder, values: Values, folder: Path) -> None:

@@ -34,6 +34,7 @@ class Graphs:
     def __init__(self, root: pathlib.Path | None) -> None:
         self.root = root
         self._sessions: dict[str, Any] = {}
+        self._inputs: dict[str, dict[str, TensorContract]] = {}
 
     def run(self, artifact: str, feeds: Mapping[str, Array], outputs: list[str]) -> dict[str, Array]:
         """The outputs of a graph.
@@ -53,8 +54,10 @@ class Graphs:
 
     def inputs(self, artifact: str) -> dict[str, TensorContract]:
         """What a graph says of its inputs, where that can be said in a contract."""
-        found = {name: _contract(value) for name, value in self._session(artifact).inputs.items()}
-        return {name: contract for name, contract in found.items() if contract is not None}
+        if artifact not in self._inputs:  # asked for several times in each round
+            found = {name: _contract(value) for name, value in self._session(artifact).inputs.items()}
+            self._inputs[artifact] = {name: contract for name, contract in found.items() if contract is not None}
+        return self._inputs[artifact]
 
     def names(self, artifact: str) -> tuple[list[str], tuple[str, ...]]:
         """The names of a graph's inputs and outputs."""
@@ -62,6 +65,7 @@ class Graphs:
         return list(session.inputs), session.outputs
 
     def close(self) -> None:
+        """Free the sessions; a graph that is asked for again is loaded again."""
         for session in self._sessions.values():
             session.close()
         self._sessions.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 
+from workbench.errors import Severity
 from workbench.interpret.arrays import Array
 from workbench.interpret.diagnostic import RunDiagnostic, Violation
 from workbench.interpret.limits import Limits
@@ -64,34 +65,14 @@ class Draft:
     def write(self, port: str, name: str, array: Array, note: str = "") -> None:
         self.writes.append(Traced(port, self.keeper.value(name, array), note))
 
-    def tell(self, found: Violation, severity: str = "error") -> None:
+    def tell(self, found: Violation, severity: Severity = "error") -> None:
         at = self.at
-        self.found.append(
-            RunDiagnostic(
-                found.code,
-                "warning" if severity == "warning" else "error",
-                found.message,
-                at.path,
-                found.hint,
-                at.path,
-                at.place,
-                self.iteration,
-                found.value,
-            )
-        )
+        self.found.append(RunDiagnostic(
+            found.code, severity, found.message, at.path, found.hint, at.path, at.place, self.iteration, found.value
+        ))  # fmt: skip
 
     def done(self, index: int) -> TraceStep:
         return TraceStep(
-            index,
-            self.at.path,
-            self.at.place,
-            self.kind,
-            self.title,
-            self.iteration,
-            tuple(self.reads),
-            tuple(self.writes),
-            tuple(self.found),
-            time.perf_counter() - self._began,
-            self.component,
-            self.scope,
-        )
+            index, self.at.path, self.at.place, self.kind, self.title, self.iteration, tuple(self.reads),
+            tuple(self.writes), tuple(self.found), time.perf_counter() - self._began, self.component, self.scope,
+        )  # fmt: skip

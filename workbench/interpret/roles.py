@@ -112,6 +112,7 @@ class Facts:
 
 
 def role_of(entry: WorkflowInput) -> str | None:
+    """The runtime role of an input; None where the document gives it none."""
     return entry.role.role if isinstance(entry.role, RuntimeRole) else None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from workbench.analysis.markup import block, escape, plural
 from workbench.errors import unknown
-from workbench.interpret.arrays import Array
+from workbench.interpret.arrays import Array, sizes
 from workbench.interpret.diagnostic import RunDiagnostic
 from workbench.interpret.values import TracedValue
 from workbench.metadata.analyses.tables import Table, as_html
@@ -192,4 +192,4 @@ class WorkflowRun:
 
 
 def _said(value: Array | tuple[Array, ...]) -> str:
-    return f"{len(value)} arrays" if isinstance(value, tuple) else f"[{', '.join(map(str, value.shape))}]"
+    return f"{len(value)} arrays" if isinstance(value, tuple) else sizes(value.shape)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.interpret.arrays import Array, dtype_word_of, is_floating
+from workbench.interpret.arrays import Array, dtype_word_of, is_floating, sizes
 
 _SHOWN = 8  # elements that a text shows
 _LONGEST = 60
@@ -39,8 +39,12 @@ class TracedValue:
     @property
     def text(self) -> str:
         """``int64[1, 3] 5 9 31``: kind and the first elements, or the range where there are many."""
-        kind = f"{self.dtype}[{', '.join(map(str, self.shape))}]"
-        return f"{kind} {self.elements}".rstrip()
+        return f"{self.type} {self.elements}".rstrip()
+
+    @property
+    def type(self) -> str:
+        """``int64[1, 3]``."""
+        return f"{self.dtype}{sizes(self.shape)}"
 
     @property
     def elements(self) -> str:

@@ -1,7 +1,8 @@
 """Repeated nodes: one for all that compute the same from the same values.
 
 As onnx-ir's ``CommonSubexpressionEliminationPass``, which reads all outputs of a graph for each node that it removes:
-with two outputs for each layer that is quadratic in layers.
+with two outputs for each layer that is quadratic in layers. Unlike it (1.1.0), this tells 0.0 from -0.0, an output that
+is left out from one that is read, and leaves Bernoulli alone.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from workbench.rules.discard import Discard
 
 LARGEST = 10
 """Elements of a tensor that is still compared; more are weights."""
-_LISTS = (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS)
+_LISTS = (ir.AttributeType.INTS, ir.AttributeType.STRINGS)
 _BODIES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
-_RANDOM = frozenset({"RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike", "Multinomial"})
+_RANDOM = frozenset(
+    {"RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike", "Multinomial", "Bernoulli"}
+)
+"""Operators that draw: two of them are two draws."""
 
 
 def merge_repeated(model: ir.Model) -> None:
@@ -43,10 +47,13 @@ def _key(node: ir.Node) -> Hashable:
         if attribute.type is ir.AttributeType.TENSOR and attribute.value.size > LARGEST:
             return None
         attributes.append((name, _value(attribute)))
-    return (*node.op_identifier(), len(node.outputs), tuple(map(id, node.inputs)), tuple(sorted(attributes)))
+    given = tuple(value.name != "" for value in node.outputs)  # an output that is left out cannot stand for one
+    return (*node.op_identifier(), given, tuple(map(id, node.inputs)), tuple(sorted(attributes)))
 
 
 def _value(attribute: ir.Attr) -> Any:
+    if attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS):
+        return repr(attribute.value)  # 0.0 and -0.0 are equal as numbers, and no node that has them is
     if attribute.type in _LISTS:
         return tuple(attribute.value)
     if attribute.type is ir.AttributeType.TENSOR:

@@ -10,6 +10,7 @@ import numpy as np
 import traitlets
 
 from workbench.analysis.markup import plural
+from workbench.metadata.diagnostic import show_path
 from workbench.metadata.flow import AliasRow, FlowNode, PortRow, WorkflowMap, runs
 from workbench.viz.workflow import Moment, SeenValue, moments, node_of, pinned
 from workbench.widgets.pack import Column, pack
@@ -47,7 +48,7 @@ class FlowView(View):
         **options: Any,
     ) -> None:
         trace = tuple(trace)
-        self._map, self._moments = shown, moments(shown, trace)
+        self._map, self._moments, self._paths = shown, moments(shown, trace), keys(shown)
         self._opens, self._live = tuple(opens), live
         options.setdefault("folded", folded_at_first(shown))
         super().__init__(pinned(shown, trace), **options)
@@ -65,7 +66,7 @@ class FlowView(View):
 
     def stops_at(self, record: Any, stops: Collection[str]) -> bool:
         """Whether a record of a run is at a breakpoint: its step, or a value that it makes."""
-        node = keys(self._map)[node_of(self._map, record.place, record.kind)]
+        node = self._paths[node_of(self._map, record.place, record.kind)]
         return node in stops or any(f"value:{one.value.name}" in stops for one in record.writes)
 
     @traitlets.validate("moment")
@@ -162,8 +163,6 @@ def _plain(node: FlowNode, key: str) -> dict[str, Any]:
 
 
 def _lanes(shown: WorkflowMap) -> Iterable[dict[str, Any]]:
-    from workbench.metadata.diagnostic import show_path
-
     for index, lane in enumerate(shown.lanes):
         yield {
             "name": lane.name, "note": lane.note, "count": len(lane.cells), "group": lane.is_group,

@@ -67,6 +67,13 @@ def test_one_module_may_have_a_rank_of_its_own(tmp_path: Path) -> None:
     assert artifact.provenance is not None and artifact.provenance.source == "tiny/llama"
 
 
+def test_patterns_are_regular_expressions_as_in_peft(tmp_path: Path) -> None:
+    package = own("llama")
+    folder = adapter_folder(tmp_path, package, ["q_proj"], rank=4, alpha_pattern={r"layers\.[1-9]\.self_attn.*": 3})
+    bindings = adapters(package, blue=folder).artifacts["blue"].bindings
+    assert {b.target.split(".")[2]: b.alpha for b in bindings} == {"0": None, "1": 3.0}
+
+
 def test_a_request_may_take_fewer_adapters_than_there_are(tmp_path: Path) -> None:
     package = own("llama")
     folders = {name: adapter_folder(tmp_path / name, package, ["q_proj"]) for name in ("blue", "red", "green")}
@@ -80,6 +87,8 @@ def test_a_request_may_take_fewer_adapters_than_there_are(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "error", "parts"),
     [
+        ({"rank_pattern": {"(": 2}}, ModelFileError, ("rank_pattern has '('", "no regular expression")),
+        ({"alpha_pattern": {"q_proj": "x"}}, ModelFileError, ("alpha_pattern of 'q_proj' is 'x'", "no number above 0")),
         ({"use_rslora": True}, UnsupportedError, ("use_rslora=True", "alpha over the root of the rank")),
         ({"use_dora": True}, UnsupportedError, ("use_dora=True", "base weight itself")),
         ({"modules_to_save": ["lm_head"]}, UnsupportedError, ("modules_to_save", "whole weights")),

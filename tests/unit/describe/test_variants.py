@@ -32,7 +32,7 @@ from tests.metadata_packages import (
 from tests.unit.error_rows_describe import read
 from workbench.describe import InferenceMetadata, describe
 from workbench.describe.state_ports import state_ports
-from workbench.errors import UnsupportedError
+from workbench.errors import ConfigError, UnsupportedError
 from workbench.metadata import Loaded, check_ports, decoder_io
 from workbench.metadata.context import Context
 from workbench.metadata.document.workflow import Workflow
@@ -257,6 +257,17 @@ def test_pooling_is_read_where_sentence_transformers_keeps_it(
     assert pooling is not None and (pooling.kind, pooling.normalize) == expected
     said = describe(package, facts={"pooling": "none"}).document.profiles["embedding"]
     assert said.pooling is None, "what is said counts more than what is found"
+
+
+@pytest.mark.parametrize("text", ["[1]", "3", "{", '{"pooling_mode_mean_tokens": "yes"}'])
+def test_a_pooling_file_that_says_nothing_is_no_pooling(text: str, tmp_path: Path) -> None:
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text(text)
+    package = own("bert")
+    assert package.source is not None
+    package = dataclasses.replace(package, source=dataclasses.replace(package.source, weights=tmp_path))
+    with pytest.raises(ConfigError, match="without the fact 'pooling'"):
+        describe(package)
 
 
 def test_pairs_of_states_by_their_names() -> None:

@@ -16,8 +16,8 @@ from onnx import TensorProto, helper
 from tests.modules import filled
 from tests.unit.export.folders import change_config, change_graph, config_of, exported, set_in, write_tokenizer
 from tests.unit.rules.graphs import SEED
-from tests.unit.rules.test_rope_tables import LONG, ORIGINAL
-from tests.unit.rules.test_rope_tables import of as with_rope
+from tests.unit.rules.rope_tables import LONG, ORIGINAL
+from tests.unit.rules.rope_tables import of as with_rope
 from workbench import CausalLM, build_from_module
 from workbench.ep import execution_providers
 from workbench.errors import ArgumentError, ModelFileError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from workbench.interpret import WorkflowRun, WorkflowStepper, stepper
 
 TOKENS = 258
 CACHES = {"nk": "pk", "nv": "pv"}
+EVIL = "<img src=x onerror=alert(1)>"
 
 
 def lm(feeds: Any) -> dict[str, Any]:
@@ -58,6 +60,14 @@ def broken() -> dict[str, Any]:
     flow["state"]["k0"]["contract"]["rank"] = 5
     flow["manifest"]["capabilities"].remove("linear_effects")
     return found
+
+
+def hostile() -> dict[str, Any]:
+    """The decoder with markup for the name of its component, its cells and its output."""
+    text = json.dumps(document())
+    return dict(
+        json.loads(text.replace('"lm"', f'"{EVIL}"').replace('"k0"', f'"{EVIL}k"').replace("s.tok", EVIL + "t"))
+    )
 
 
 def inputs() -> dict[str, Any]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.unit.metadata.fixtures import Fixture, base, of_kind
 from tests.unit.metadata.layers import decoder
-from tests.unit.metadata.runs import broken
+from tests.unit.metadata.runs import EVIL, broken, hostile
 from workbench.metadata import WorkflowMap, state_lifetimes, validate, value_table, workflow_map
 from workbench.metadata.flow import FlowNode, PortRow, runs
 from workbench.metadata.flow.text import values
-
-EVIL = "<img src=x onerror=alert(1)>"
 
 
 def node(found: WorkflowMap, title: str) -> FlowNode:
@@ -157,16 +153,6 @@ def test_faces_of_a_map() -> None:
     assert list(frame.columns) == list(found.COLUMNS) and len(frame) == len(found.nodes)
     assert frame[frame.step == "lm"].state.item() == "reads 200, makes next of 200 of kv"
     assert found._repr_html_().count("<tr>") == 1 + len(found.nodes)
-
-
-def hostile() -> dict[str, Any]:
-    """The decoder with markup for the name of its component, its cells and its output."""
-    import json
-
-    text = json.dumps(base("dec"))
-    return dict(
-        json.loads(text.replace('"lm"', f'"{EVIL}"').replace('"k0"', f'"{EVIL}k"').replace("s.tok", EVIL + "t"))
-    )
 
 
 def test_text_of_a_document_stays_text() -> None:

@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from tests.golden_ops import words
 from tests.unit.rules.graphs import applied, config, llama, nodes, parsed
-from tests.unit.rules.test_rope_tables import LONG
-from tests.unit.rules.test_rope_tables import of as long_rope
+from tests.unit.rules.rope_tables import LONG
+from tests.unit.rules.rope_tables import of as long_rope
 from workbench.models import lookup
 from workbench.recipe import Recipe
 from workbench.tasks import get_task

@@ -12,13 +12,13 @@ import pytest
 from tests.golden_ops import words
 from tests.small import generic
 from tests.unit.rules import (
+    rope_tables,
     test_gelu,
     test_gqa,
     test_lower_norms,
     test_mha,
     test_pack_qkv,
     test_qk_norm,
-    test_rope_tables,
     test_skip_rms_norm,
 )
 from tests.unit.rules.graphs import applied, each, llama, nodes, parsed, rule
@@ -102,9 +102,9 @@ FIRES: dict[str, tuple[Callable[[], ir.Model], tuple[str, ...]]] = {
     "fuse/moe": (lambda: generic("mixtral")[0], ()),
     "lower/gqa_to_standard": (llama, ("fuse/gqa",)),
     "lower/ms_to_standard": (test_mha.bert, ("fuse/mha",)),
-    "lower/split_if": (lambda: llama(test_rope_tables.of(test_rope_tables.LONG)), ("fuse/gqa",)),
+    "lower/split_if": (lambda: llama(rope_tables.of(rope_tables.LONG)), ("fuse/gqa",)),
     "lower/one_rope_table": (
-        lambda: llama(test_rope_tables.of(test_rope_tables.LONG)), ("fuse/gqa", "lower/split_if"),
+        lambda: llama(rope_tables.of(rope_tables.LONG)), ("fuse/gqa", "lower/split_if"),
     ),
     "lower/unpack_qkv": (llama, ("fuse/gqa", "fuse/pack_qkv")),
     "lower/separate_qk_norm": (test_qk_norm.normed, ("fuse/gqa", "fuse/qk_norm")),
@@ -116,7 +116,7 @@ FIRES: dict[str, tuple[Callable[[], ir.Model], tuple[str, ...]]] = {
     "lower/rms_norm": (llama, ()),
     "lower/layer_norm": (lambda: test_lower_norms.graph(test_lower_norms.LAYER), ()),
     "lower/gelu_to_ms": (lambda: test_gelu.graph("y = Gelu (x)"), ()),
-    "lower/if_to_where": (lambda: llama(test_rope_tables.of(test_rope_tables.LONG)), ()),
+    "lower/if_to_where": (lambda: llama(rope_tables.of(rope_tables.LONG)), ()),
     "lower/eliminate_shape": (llama, ()),
 }  # fmt: skip
 

@@ -7,21 +7,10 @@ import dataclasses
 import onnx_ir as ir
 import pytest
 
-from tests.unit.rules.graphs import applied, config, distance, feeds, llama, nodes, only_miss, parsed
-from workbench import ModelConfig, RopeConfig, optimize
+from tests.unit.rules.graphs import applied, distance, feeds, llama, nodes, only_miss, parsed
+from tests.unit.rules.rope_tables import DYNAMIC, FACTORS, LONG, ORIGINAL, of
+from workbench import optimize
 from workbench.ep import execution_providers
-
-ORIGINAL = 12
-FACTORS = tuple(1 + 0.1 * i for i in range(8)), tuple(2 + 0.3 * i for i in range(8))
-LONG = RopeConfig(
-    rope_theta=5000.0, rope_type="longrope", factor=4.0, original_max_position_embeddings=ORIGINAL,
-    short_factor=FACTORS[0], long_factor=FACTORS[1],
-)  # fmt: skip
-DYNAMIC = RopeConfig(rope_theta=5000.0, rope_type="dynamic", factor=2.0, original_max_position_embeddings=ORIGINAL)
-
-
-def of(rope: RopeConfig) -> ModelConfig:
-    return dataclasses.replace(config(), rope=rope)
 
 
 def count(model: ir.Model, op_type: str) -> int:

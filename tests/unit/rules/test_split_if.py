@@ -10,7 +10,7 @@ import onnx_ir as ir
 import pytest
 
 from tests.unit.rules.graphs import Arrays, applied, distance, feeds, llama, nodes, only_miss
-from tests.unit.rules.test_rope_tables import LONG, ORIGINAL, of
+from tests.unit.rules.rope_tables import LONG, ORIGINAL, of
 from workbench.ep import ExecutionProvider, get_ep, kernel
 from workbench.ep.base import GQA
 from workbench.optimize import run_plan

@@ -11,8 +11,7 @@ import pytest
 from tests.make_workflow_pictures import FOLDER, pictures
 from tests.unit.metadata.fixtures import base, of_kind
 from tests.unit.metadata.layers import decoder
-from tests.unit.metadata.runs import broken, forgetful, recorded, stepped
-from tests.unit.metadata.test_flow import hostile
+from tests.unit.metadata.runs import broken, forgetful, hostile, recorded, stepped
 from workbench.metadata import workflow_map
 from workbench.viz.svg import text_width
 from workbench.viz.workflow import moments, pinned, to_svg

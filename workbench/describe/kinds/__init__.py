@@ -15,10 +15,24 @@ from workbench.describe.kinds import (
     windows,
 )
 from workbench.describe.kinds.base import Kind
+from workbench.errors import unknown
 
 KINDS: tuple[Kind, ...] = (
     decoder.KIND, windows.KIND, static_cache.KIND, lora.KIND, hybrid.KIND, embedding.KIND, encoder_decoder.KIND,
     ctc.KIND, vision_language.KIND, speculative.KIND,
 )  # fmt: skip
 
-__all__ = ["KINDS", "Kind"]
+
+def kind_named(name: object) -> Kind:
+    """The kind of a name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    known = {one.name: one for one in KINDS}
+    if not isinstance(name, str) or name not in known:
+        raise unknown("kind", name, known)
+    return known[name]
+
+
+__all__ = ["KINDS", "Kind", "kind_named"]

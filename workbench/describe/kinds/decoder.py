@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from workbench.describe.builder import WorkflowBuilder, promise
-from workbench.describe.contracts import contract, contract_of
+from workbench.describe.builder import WorkflowBuilder
+from workbench.describe.contracts import contract_of
 from workbench.describe.kinds.base import Kind
+from workbench.describe.kinds.parts import CONTROLS, DECODES, LIMIT, LONGEST, POLICY, add_limit, add_policy, add_rows
 from workbench.describe.sections import add_model, add_tokenizer, ends_of
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
@@ -14,17 +15,11 @@ from workbench.describe.token_ports import narrow, with_int64_tokens
 from workbench.errors import UnsupportedError
 from workbench.metadata.document.state import Append, Reuse
 
-COMPONENT, POLICY = "decoder", "token_policy"
+COMPONENT, BATCH = "decoder", "batch_size"
 ROLES = {
     "input_ids": "token_ids", "attention_mask": "attention_mask", "position_ids": "position_ids", "logits": "logits",
 }  # fmt: skip
 FULL, SLIDING = "full_attention", "sliding_attention"
-_CONTROLS = {
-    "active": ("bool", "package.true"),
-    "done": ("bool", "package.false"),
-    "accepted_len": ("int64", "package.zero"),
-}
-LONGEST = 2**31 - 1
 
 
 def fits(subject: Subject) -> bool:
@@ -58,17 +53,21 @@ def write(subject: Subject, builder: WorkflowBuilder, *, capacity: int | None = 
     add_cache(subject, builder)
     pairs = subject.cache()
     feeds |= {pair.past.name: cell_of(pair) for pair in pairs}
-    given = {"logits": "step.logits"} | {pair.present.name: f"next.{cell_of(pair)}" for pair in pairs}
-    controls = {name: f"next.{name}" for name in _CONTROLS}
+    made = {pair.present.name: f"next.{cell_of(pair)}" for pair in pairs}
+    add_loop(builder, feeds, made, list(map(cell_of, pairs)))
+
+
+def add_loop(builder: WorkflowBuilder, feeds: Mapping[str, str], made: Mapping[str, str], cells: Iterable[str]) -> None:
+    """Decode, choose, emit: the decoder with these inputs, and these outputs beside its logits, carrying ``cells``."""
+    controls = {name: f"next.{name}" for name in CONTROLS}
     body: list[AnyStep] = [
-        invoke(COMPONENT, feeds, given),
+        invoke(COMPONENT, feeds, {"logits": "step.logits", **made}),
         invoke(POLICY, {"logits": "step.logits"}, {"token": "step.token", **controls}),
         emit("step.token", "tokens", mode="append", when="active"),
     ]
-    carried = {cell_of(pair): f"next.{cell_of(pair)}" for pair in pairs} | controls
     builder.add(loop(
-        body, continue_when="active", max_iterations="request.max_output_tokens", termination="generation_eos",
-        carried=carried,
+        body, continue_when="active", max_iterations=LIMIT, termination="generation_eos",
+        carried={cell: f"next.{cell}" for cell in cells} | controls,
     ))  # fmt: skip
 
 
@@ -115,9 +114,13 @@ def add_inputs(subject: Subject, builder: WorkflowBuilder) -> dict[str, str]:
             feeds[name] = builder.application(
                 f"application.{name}", contract_of(ports[name]), name, externally_suppliable=True
             )
-    longest = subject.config.max_position_embeddings if subject.config else LONGEST
-    builder.request("request.max_output_tokens", contract("int64", 1, batch=None), "max_output_tokens", default=longest)
+    add_limit(builder, longest_text(subject))
     return feeds
+
+
+def longest_text(subject: Subject) -> int:
+    """The most tokens of prompt and answer: what the configuration says, without one no bound."""
+    return subject.config.max_position_embeddings if subject.config else LONGEST
 
 
 def add_components(subject: Subject, builder: WorkflowBuilder) -> None:
@@ -126,31 +129,22 @@ def add_components(subject: Subject, builder: WorkflowBuilder) -> None:
     named = (*facts.inputs, *facts.outputs)
     builder.onnx(
         COMPONENT, subject.artifact("model"), roles={port: role for port, role in ROLES.items() if port in named},
-        contract=promise("onnx-genai.autoregressive-decode", "1"),
+        contract=DECODES,
     )  # fmt: skip
     tokens = contract_of(facts.inputs["input_ids"])
-    made = {name: contract(dtype, "batch_size") for name, (dtype, _) in _CONTROLS.items()}
-    builder.binding(
-        POLICY, promise("onnx-genai.token-policy", "1.0"), {"logits": contract_of(facts.outputs["logits"])},
-        {"token": tokens, **made},
-    )  # fmt: skip
-    builder.output("tokens", tokens, "tokens")
-    for name, dtype, value in (("true", "bool", True), ("false", "bool", False), ("zero", "int64", 0)):
-        builder.literal(f"package.{name}", contract(dtype, "batch_size"), value)
-    for name, (dtype, start) in _CONTROLS.items():
-        builder.cell(name, contract(dtype, "batch_size"), start)
-    builder.serve(active="active", done="done", accepted_len="accepted_len")
+    add_policy(builder, contract_of(facts.outputs["logits"]), tokens, BATCH)
+    add_rows(builder, BATCH)
 
 
-def add_cache(subject: Subject, builder: WorkflowBuilder) -> None:
-    """A cell for the keys and one for the values of each layer, in a group per kind of attention."""
-    pairs = subject.cache()
+def add_cache(subject: Subject, builder: WorkflowBuilder, *, reusable: bool = True) -> None:
+    """A cell for the keys and one for the values of each layer, in a group per kind of attention.
+
+    ``reusable``: what a prompt's beginning left in the cache serves another prompt that begins alike.
+    """
+    pairs, reuse = subject.cache(), Reuse(prefix_reusable=True) if reusable else None
     aliasing = "permitted" if subject.writes_in_place() else None
     for kind in kinds_of_attention(subject, pairs):
-        builder.group(
-            kind, kind, "bnsh", sequence_axis=2, update=Append(kind="append"), aliasing=aliasing,
-            reuse=Reuse(prefix_reusable=True),
-        )  # fmt: skip
+        builder.group(kind, kind, "bnsh", sequence_axis=2, update=Append(kind="append"), aliasing=aliasing, reuse=reuse)
     seeds: dict[tuple[object, ...], str] = {}
     for pair in pairs:
         made, kind = contract_of(pair.past), attention_of(subject, pair.layer)

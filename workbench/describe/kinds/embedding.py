@@ -24,8 +24,6 @@ _WORDS = {
     "pooling_mode_lasttoken": "last_token",
 }  # fmt: skip
 """Switches of a ``1_Pooling/config.json``. Source: sentence-transformers' module ``Pooling``."""
-
-
 _DEFAULTS = {"attention_mask": 1, "token_type_ids": 0}
 
 
@@ -93,18 +91,20 @@ def _of_source(subject: Subject) -> EmbeddingFacts:
     source = subject.package.source
     folder = source.weights if source is not None else None
     folder = folder if folder is None or folder.is_dir() else folder.parent
-    words = _read(folder / "1_Pooling" / "config.json") if folder is not None else {}
-    kinds = [kind for word, kind in _WORDS.items() if words.get(word) is True]
-    modules = _read(folder / "modules.json") if folder is not None and kinds else []
-    named = [str(module.get("type", "")) for module in modules if isinstance(module, dict)]
+    words = _read(folder / "1_Pooling" / "config.json") if folder is not None else None
+    kinds = [kind for word, kind in _WORDS.items() if words.get(word) is True] if isinstance(words, dict) else []
+    modules = _read(folder / "modules.json") if folder is not None and kinds else None
+    listed = modules if isinstance(modules, list) else []
+    named = [str(module.get("type", "")) for module in listed if isinstance(module, dict)]
     return EmbeddingFacts(kinds[0] if len(kinds) == 1 else None, any(name.endswith("Normalize") for name in named))
 
 
 def _read(path: Path) -> Any:
+    """What a JSON file holds; None where there is none that can be read."""
     try:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
-        return {}
+        return None
 
 
 KIND = Kind(

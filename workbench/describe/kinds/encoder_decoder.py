@@ -20,6 +20,8 @@ from workbench.describe.kinds.parts import (
     add_text_end,
     add_token_cell,
     application_inputs,
+    batch_of,
+    ids_of,
     mask_inputs,
     text_loop,
 )
@@ -77,8 +79,8 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     _add_components(subject, builder, encoder, decoder)
     feeds, masks = feed_encoder(builder, encoder)
     first = first_tokens(subject, builder, feeds, said.decoder_start, tokens)
-    add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
-    add_policy(builder, decoder.outputs["logits"], tokens)
+    add_controls(builder, batch_of(tokens))
+    add_policy(builder, decoder.outputs["logits"], tokens, batch_of(tokens))
     add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id)
     add_token_cell(builder, tokens, first)
     builder.add(invoke(ENCODER, feeds, {name: f"encoder.{name}" for name in encoder.outputs}))
@@ -99,11 +101,10 @@ def first_tokens(
     tokens: TensorContract,
 ) -> str:
     """What the decoder reads first: one token as a constant, several by a graph that repeats them for every row."""
-    ids = [said] if isinstance(said, int) else list(said)
+    ids = ids_of(said)
     if not ids or min(ids) < 0:
         raise refuse(NAME, "decoder_start", said, "a token id, or several of them, is wanted.")
-    batch = tokens.shape[0] if tokens.shape else "batch"
-    made = contract("int64", batch, len(ids))
+    made = contract("int64", batch_of(tokens), len(ids))
     if len(ids) == 1:
         return builder.literal("package.decoder_start", made, ids[0])
     port, value = next(iter(feeds.items()))
@@ -119,6 +120,11 @@ def first_tokens(
 
 # --- what is what -------------------------------------------------------------------------------------------
 def parts_of(subject: Subject, said: EncoderDecoderFacts) -> Parts:
+    """What is what among the ports of the decoder.
+
+    Raises:
+        ConfigError: it reads no tokens or gives no logits, or names do not tell what it takes from the encoder.
+    """
     facts, given_by = subject.graphs[DECODER], subject.graphs[ENCODER].outputs
     tokens = next((name for name in ("input_ids", "decoder_input_ids") if name in facts.inputs), None)
     if tokens is None or "logits" not in facts.outputs:

@@ -10,7 +10,7 @@ from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.facts import read_facts
 from workbench.describe.kinds import encoder_decoder as plain
 from workbench.describe.kinds import spelling
-from workbench.describe.kinds.parts import Ends, add_controls, add_graph, add_text_end
+from workbench.describe.kinds.parts import Ends, add_controls, add_graph, add_text_end, batch_of, ids_of
 from workbench.describe.steps import AnyStep, invoke
 from workbench.describe.subject import Subject
 
@@ -29,14 +29,10 @@ def spell(subject: Subject, builder: WorkflowBuilder) -> None:
     parts = plain.parts_of(subject, said)
     spelling.refuse_unmade(subject.artifact(plain.DECODER), unmade(subject, parts))
     encoder, decoder = Ends.of(subject, plain.ENCODER), Ends.of(subject, plain.DECODER, parts.tokens)
-    add_graph(builder, subject, plain.ENCODER, encoder)
-    add_graph(builder, subject, plain.DECODER, decoder)
-    feeds, masks = plain.feed_encoder(builder, encoder)
-    tokens = decoder.inputs[parts.tokens]
-    batch = tokens.shape[0] if tokens.shape else "batch"
-    add_controls(builder, batch)
+    tokens, ids = decoder.inputs[parts.tokens], ids_of(said.eos_token_id)
+    batch = batch_of(tokens)
+    feeds, masks = _begin(subject, builder, encoder, decoder, batch)
     add_text_end(subject, builder, plain.NAME, decoder.outputs["logits"], said.eos_token_id)
-    ids = (said.eos_token_id,) if isinstance(said.eos_token_id, int) else tuple(said.eos_token_id)
     led = bool(set(spelling.LED) & set(parts.fed))
     spelled = spelling.Spelling(builder, plain.DECODER, subject.graphs[plain.DECODER], parts.states, ids, led)
     spelled.add_policies()
@@ -52,6 +48,17 @@ def spell(subject: Subject, builder: WorkflowBuilder) -> None:
         return spelled.call({parts.tokens: ids, **crossing, **shared}, ids, places, made)
 
     builder.add(spelled.loop(run, first, list(borrowed.values())))
+
+
+def _begin(
+    subject: Subject, builder: WorkflowBuilder, encoder: Ends, decoder: Ends, batch: int | str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Both graphs, what the encoder is fed, and which rows still run; the values fed, and the masks among them."""
+    add_graph(builder, subject, plain.ENCODER, encoder)
+    add_graph(builder, subject, plain.DECODER, decoder)
+    fed = plain.feed_encoder(builder, encoder)
+    add_controls(builder, batch)
+    return fed
 
 
 __all__ = ["spell", "unmade"]

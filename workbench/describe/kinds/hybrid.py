@@ -18,7 +18,6 @@ from workbench.describe.kinds.parts import EOS, add_text_end
 from workbench.describe.kinds.states import add_recurrent, sort_of
 from workbench.describe.sections import add_model, add_tokenizer
 from workbench.describe.state_ports import StatePort, state_ports
-from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import Subject
 
 NAME = "hybrid"
@@ -59,16 +58,14 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     _text(subject, builder)
     feeds = decoder.add_inputs(subject, builder)
     decoder.add_components(subject, builder)
-    decoder.add_cache(subject, builder)
-    for words in builder.groups.values():  # keys and values of a common beginning are of no use without the state
-        words.pop("reuse", None)
+    decoder.add_cache(subject, builder, reusable=False)  # of no use without the state that belongs to them
     inputs, states = subject.graphs["model"].inputs, recurrent_ports(subject)
     cells = {pair.past.name: decoder.cell_of(pair) for pair in subject.cache()}
     outputs = {pair.present.name: f"next.{decoder.cell_of(pair)}" for pair in subject.cache()}
     made = {port.input: contract_of(inputs[port.input]) for port in states}
     cells |= add_recurrent(builder, decoder.COMPONENT, states, made)
     outputs |= {str(port.output): f"next.{cells[port.input]}" for port in states}
-    _loop(builder, feeds | cells, outputs, list(cells.values()))
+    decoder.add_loop(builder, feeds | cells, outputs, cells.values())
     sorts = list(dict.fromkeys(map(sort_of, states)))
     builder.notes.append(f"{' and '.join(sorts)}: replaced as a whole by every step, so it cannot be cut back.")
 
@@ -83,19 +80,6 @@ def _text(subject: Subject, builder: WorkflowBuilder) -> None:
     if said.eos_token_id is None:
         raise lacks(NAME, "eos_token_id", EOS, subject.facts)
     add_text_end(subject, builder, NAME, contract_of(subject.graphs["model"].outputs["logits"]), said.eos_token_id)
-
-
-def _loop(builder: WorkflowBuilder, feeds: dict[str, str], outputs: dict[str, str], cells: list[str]) -> None:
-    controls = {name: f"next.{name}" for name in ("active", "done", "accepted_len")}
-    body: list[AnyStep] = [
-        invoke(decoder.COMPONENT, feeds, {"logits": "step.logits", **outputs}),
-        invoke(decoder.POLICY, {"logits": "step.logits"}, {"token": "step.token", **controls}),
-        emit("step.token", "tokens", mode="append", when="active"),
-    ]
-    builder.add(loop(
-        body, continue_when="active", max_iterations="request.max_output_tokens", termination="generation_eos",
-        carried={cell: f"next.{cell}" for cell in cells} | controls,
-    ))  # fmt: skip
 
 
 def _check(subject: Subject) -> None:

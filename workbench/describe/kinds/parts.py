@@ -9,7 +9,7 @@ from workbench.analysis.graph_facts import Port
 from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.facts import refuse
-from workbench.describe.sections import add_words
+from workbench.describe.sections import add_words, numbered
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import Subject
 from workbench.errors import UnsupportedError
@@ -94,19 +94,38 @@ def add_graph(
 
 
 # --- the loop that writes a text ----------------------------------------------------------------------------
-def add_controls(builder: WorkflowBuilder, batch: int | str) -> None:
-    """Cells and constants by which a runtime knows who still runs, and the most tokens that a request may ask for."""
+def batch_of(tokens: TensorContract) -> int | str:
+    """The size B of ``tokens [B, S]``, a number or a symbol."""
+    return tokens.shape[0] if tokens.shape else "batch"
+
+
+def ids_of(said: int | Sequence[int]) -> tuple[int, ...]:
+    """One token id, or several, as several."""
+    return (said,) if isinstance(said, int) else tuple(said)
+
+
+def add_rows(builder: WorkflowBuilder, batch: int | str) -> None:
+    """Cells and constants by which a runtime knows which rows of a batch still run."""
     for name, dtype, value in (("true", "bool", True), ("false", "bool", False), ("zero", "int64", 0)):
         builder.literal(f"package.{name}", contract(dtype, batch), value)
     for name, (dtype, start) in CONTROLS.items():
         builder.cell(name, contract(dtype, batch), start)
-    builder.request(LIMIT, contract("int64", 1, batch=None), "max_output_tokens", default=LONGEST)
     builder.serve(active="active", done="done", accepted_len="accepted_len")
 
 
-def add_policy(builder: WorkflowBuilder, logits: TensorContract, tokens: TensorContract) -> None:
+def add_controls(builder: WorkflowBuilder, batch: int | str) -> None:
+    """Which rows still run, and the most tokens that a request may ask for."""
+    add_rows(builder, batch)
+    add_limit(builder, LONGEST)
+
+
+def add_limit(builder: WorkflowBuilder, longest: int) -> None:
+    """The most tokens that a request may ask for; it may leave that out and then means ``longest``."""
+    builder.request(LIMIT, contract("int64", 1, batch=None), "max_output_tokens", default=longest)
+
+
+def add_policy(builder: WorkflowBuilder, logits: TensorContract, tokens: TensorContract, batch: int | str) -> None:
     """The runtime's own way from scores to a token, and the tokens that it gives."""
-    batch = tokens.shape[0] if tokens.shape else "batch"
     made = {name: contract(dtype, batch) for name, (dtype, _) in CONTROLS.items()}
     builder.binding(POLICY, promise("onnx-genai.token-policy", "1.0"), {"logits": logits}, {"token": tokens, **made})
     builder.output("tokens", tokens, "tokens")
@@ -128,17 +147,18 @@ def add_text_end(
 
     Raises:
         ConfigError: ``said`` are no ids of the vocabulary.
+        UnsupportedError: the graph does not say how large its vocabulary is.
     """
     classes = logits.shape[-1] if logits.shape else None
     if not isinstance(classes, int):
         raise UnsupportedError(
             f"The graph does not fix the size of its vocabulary: logits {logits.shape}. Export it so."
         )
-    ends = [said] if isinstance(said, int) else list(said)
+    ends = ids_of(said)
     if not ends or not all(0 <= one < classes for one in ends):
         raise refuse(kind, "eos_token_id", said, f"it is an id from 0 to {classes - 1}, or several.")
-    named = {"eos" if place == 1 else f"eos_{place}": one for place, one in enumerate(ends, 1)}
-    add_words(subject, builder, classes, named | {name: one for name, one in others.items() if one is not None})
+    more = {name: one for name, one in others.items() if one is not None}
+    add_words(subject, builder, classes, dict(numbered(ends)) | more)
 
 
 def text_loop(steps: list[AnyStep], carried: Mapping[str, str], logits: str = "step.logits") -> AnyStep:
@@ -172,5 +192,6 @@ def mask_inputs(builder: WorkflowBuilder, ends: Ends, names: list[str]) -> dict[
 
 __all__ = [
     "CONTROLS", "DECODES", "EOS", "LIMIT", "LONGEST", "MAX_CONTEXT", "POLICY", "Ends", "add_controls", "add_graph",
-    "add_policy", "add_text_end", "add_token_cell", "mask_inputs", "application_inputs", "text_loop",
+    "add_limit", "add_policy", "add_rows", "add_text_end", "add_token_cell", "application_inputs", "batch_of", "ids_of",
+    "mask_inputs", "text_loop",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from workbench.describe.kinds.parts import (
     add_graph,
     add_token_cell,
     application_inputs,
+    batch_of,
 )
 from workbench.describe.kinds.proposing import Proposer, proposer_of
 from workbench.describe.kinds.states import add_cache, add_recurrent
@@ -66,7 +67,7 @@ def write(subject: Subject, builder: WorkflowBuilder) -> None:
     target = Ends.of(subject, TARGET, "input_ids" if "input_ids" in subject.graphs[TARGET].inputs else None)
     _check(subject, said, target)
     tokens = target.inputs["input_ids"]
-    batch = tokens.shape[0] if tokens.shape else "batch"
+    batch = batch_of(tokens)
     builder.request("request.input_ids", tokens, "prompt_tokens")
     add_controls(builder, batch)
     add_token_cell(builder, tokens, "request.input_ids")

@@ -9,18 +9,20 @@ import onnx_ir as ir
 
 from workbench.analysis.graph_facts import GraphFacts, graph_facts
 from workbench.describe.builder import WorkflowBuilder, promise
+from workbench.describe.cache_ports import KV_LENGTHS, WRITE_INDICES
 from workbench.describe.contracts import contract, contract_of
-from workbench.describe.kinds.parts import LIMIT, LONGEST, MAX_CONTEXT, Ends
+from workbench.describe.kinds.parts import CONTROLS, LIMIT, LONGEST, MAX_CONTEXT, Ends
 from workbench.describe.policy import graphs
 from workbench.describe.state_ports import StatePort
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.errors import UnsupportedError
 from workbench.metadata.document.state import Append, Bounded, Reuse
 
-LENGTHS, START = "cache_lengths", "start"
+LENGTHS, START, POSITIONS = "cache_lengths", "start", "positions"
 LED = ("attention_mask", "position_ids")
 """Ports that are made from the tokens and from how many slots of the cache are in use."""
-_PLACES = ("write_indices", "kv_lengths")
+_PLACES = (WRITE_INDICES, KV_LENGTHS)
+_PROMISED = {"greedy": "onnx-genai.token-sampler", "termination": "onnx-genai.termination-predicate"}
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 Run = Callable[[str, Mapping[str, str], str], list[AnyStep]]
 """Tokens, the two numbers of each row, and the word before what is made (``first``, ``next``): steps to ``logits``."""
@@ -56,9 +58,10 @@ def _cache(facts: GraphFacts, port: StatePort) -> tuple[ir.DataType, int, int] |
     found = facts.inputs[port.input]
     if port.role is None or port.output is None or len(found.dims) != 4 or found.dtype not in _FLOATS:
         return None
-    heads, slots, width = found.dims[1:]
-    sized = isinstance(heads, int) and isinstance(width, int) and not isinstance(slots, int)
-    return (found.dtype, int(heads), int(width)) if sized and found.dtype is not None else None  # type: ignore[arg-type]
+    heads, width = found.size(1), found.size(3)
+    if found.dtype is None or heads is None or width is None or found.size(2) is not None:
+        return None
+    return found.dtype, heads, width
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,20 +80,8 @@ class Spelling:
         cache, logits = _cache(self.facts, self.states[0]), self.facts.outputs["logits"].dtype
         assert cache is not None and logits is not None
         dtype, heads, width = cache
-        self._policy(START, graphs.start((heads, 0, width), dtype))
-        if self.led:
-            self._policy("positions", graphs.positions())
-        self._policy("greedy", graphs.greedy(logits), "onnx-genai.token-sampler")
-        self._policy("termination", graphs.termination(self.ends, LONGEST), "onnx-genai.termination-predicate")
-        self._policy("advance", graphs.advance(LONGEST))
-
-    def _policy(self, name: str, model: ir.Model, promised: str = "") -> None:
-        facts = graph_facts(model)
-        self.builder.policy(
-            name, model, promise(promised, "1") if promised else None,
-            inputs={port.name: contract_of(port) for port in facts.inputs.values()},
-            outputs={port.name: contract_of(port) for port in facts.outputs.values()},
-        )  # fmt: skip
+        made = {START: graphs.start((heads, 0, width), dtype), "greedy": graphs.greedy(logits)}
+        add_policy_graphs(self.builder, made, self.ends, LONGEST, led=self.led)
 
     def add_state(self, ends: Ends, batch: int | str, group: str, *, reusable: bool) -> dict[str, str]:
         """The token, the cursor and the cache; the cell of each input port."""
@@ -117,29 +108,58 @@ class Spelling:
         outputs = {name: nexts.get(name, f"{made}.{name}") for name in self.facts.outputs}
         led = {port: f"{made}.{port}" for port in LED}
         taken = {port: value for port, value in led.items() if self.led and port in self.facts.inputs}
-        lead = [invoke("positions", {"input_ids": tokens, **places}, led)] if taken else []
+        lead = [invoke(POSITIONS, {"input_ids": tokens, **places}, led)] if taken else []
         choose = invoke("greedy", {"logits": f"{made}.logits", **places}, {"token": f"{made}.token"})
         return [*lead, invoke(self.component, {**feeds, **past, **taken}, outputs), choose]
 
     def loop(self, run: Run, first: str, kept: Sequence[str] = ()) -> AnyStep:
-        """The first tokens, then one a round: emit, end rows, move the cursor, run. ``kept`` cells stay as they are."""
-        start = invoke(START, {"input_ids": first}, {name: f"{START}.{name}" for name in (*_PLACES, "empty_cache")})
-        setup = [start, *run(first, {name: f"{START}.{name}" for name in _PLACES}, "first")]
-        body: list[AnyStep] = [
-            emit("token", "tokens", mode="append", when="active"),
-            invoke("termination", {"token": "token", "cache_lengths": LENGTHS, "active": "active"}, {
-                "next_active": "next.active", "done": "next.done", "accepted_len": "next.accepted_len",
-            }),
-            invoke("advance", {"cache_lengths": LENGTHS, "active": "next.active"}, {
-                "kv_lengths": "step.kv_lengths", "next_lengths": f"next.{LENGTHS}",
-            }),
-            *run("token", {"write_indices": LENGTHS, "kv_lengths": "step.kv_lengths"}, "next"),
-        ]  # fmt: skip
-        names = ["token", LENGTHS, "active", "done", "accepted_len", *map(cell_of, self.states)]
-        return loop(
-            body, setup=setup, continue_when="active", max_iterations=LIMIT, termination="generation_eos",
-            carried={name: f"next.{name}" for name in names} | {cell: cell for cell in kept},
+        """See :func:`decode_loop`; the cells are those of the decoder's own cache."""
+        return decode_loop(run, first, list(map(cell_of, self.states)), kept=kept)
+
+
+def add_policy_graphs(
+    builder: WorkflowBuilder, made: Mapping[str, ir.Model], ends: Sequence[int], capacity: int, *, led: bool
+) -> None:
+    """The policy graphs of a loop, each with the contracts of its ports, so that its values can be checked.
+
+    ``made`` are those that look at the decoder, ``start`` and ``greedy``; ``led``: mask or positions are made as well.
+    """
+    every = {
+        START: made[START], **({POSITIONS: graphs.positions()} if led else {}), "greedy": made["greedy"],
+        "termination": graphs.termination(ends, capacity), "advance": graphs.advance(capacity),
+    }  # fmt: skip
+    for name, model in every.items():
+        facts = graph_facts(model)
+        builder.policy(
+            name, model, promise(_PROMISED[name], "1") if name in _PROMISED else None,
+            inputs={port.name: contract_of(port) for port in facts.inputs.values()},
+            outputs={port.name: contract_of(port) for port in facts.outputs.values()},
         )  # fmt: skip
+
+
+def decode_loop(
+    run: Run, first: str, cells: Sequence[str], *, kept: Sequence[str] = (), has_end: bool = True
+) -> AnyStep:
+    """The ``first`` tokens, then one a round: emit, end rows, move the cursor, run.
+
+    ``cells`` are those of the cache, ``kept`` ones stay as they are; ``has_end`` says whether a token ends a text.
+    """
+    start = invoke(START, {"input_ids": first}, {name: f"{START}.{name}" for name in (*_PLACES, "empty_cache")})
+    body: list[AnyStep] = [
+        emit("token", "tokens", mode="append", when="active"),
+        invoke("termination", {"token": "token", "cache_lengths": LENGTHS, "active": "active"}, {
+            "next_active": "next.active", "done": "next.done", "accepted_len": "next.accepted_len",
+        }),
+        invoke("advance", {"cache_lengths": LENGTHS, "active": "next.active"}, {
+            KV_LENGTHS: "step.kv_lengths", "next_lengths": f"next.{LENGTHS}",
+        }),
+        *run("token", {WRITE_INDICES: LENGTHS, KV_LENGTHS: "step.kv_lengths"}, "next"),
+    ]  # fmt: skip
+    return loop(
+        body, setup=[start, *run(first, {name: f"{START}.{name}" for name in _PLACES}, "first")],
+        continue_when="active", max_iterations=LIMIT, termination="generation_eos" if has_end else "predicate",
+        carried={name: f"next.{name}" for name in ("token", LENGTHS, *CONTROLS, *cells)} | {c: c for c in kept},
+    )  # fmt: skip
 
 
 def cell_of(port: StatePort) -> str:
@@ -147,4 +167,7 @@ def cell_of(port: StatePort) -> str:
     return f"cache.{port.layer or 0}.{port.role}"
 
 
-__all__ = ["LED", "Spelling", "cell_of", "refuse_unmade", "unmade"]
+__all__ = [
+    "LED", "LENGTHS", "POSITIONS", "START", "Spelling", "add_policy_graphs", "cell_of", "decode_loop", "refuse_unmade",
+    "unmade",
+]  # fmt: skip

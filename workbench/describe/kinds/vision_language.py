@@ -28,6 +28,8 @@ from workbench.describe.kinds.parts import (
     add_text_end,
     add_token_cell,
     application_inputs,
+    batch_of,
+    ids_of,
     text_loop,
 )
 from workbench.describe.kinds.states import add_cache
@@ -101,7 +103,7 @@ def _write(subject: Subject, builder: WorkflowBuilder, *, in_graphs: bool) -> No
         add_graph(builder, subject, key, ends, contract=DECODES if key == DECODER and not in_graphs else None)
     tokens = embedding.inputs["input_ids"]
     builder.request("request.input_ids", tokens, "prompt_tokens")
-    add_controls(builder, tokens.shape[0] if tokens.shape else "batch")
+    add_controls(builder, batch_of(tokens))
     add_text_end(subject, builder, NAME, decoder.outputs["logits"], said.eos_token_id, image=said.image_token_id)
     builder.add(_look(subject, builder, said, vision))
     feature = _the(subject, EMBEDDING, [name for name in embedding.inputs if name != "input_ids"], "input for features")
@@ -110,20 +112,26 @@ def _write(subject: Subject, builder: WorkflowBuilder, *, in_graphs: bool) -> No
     def embed(ids: str, made: str) -> AnyStep:
         return invoke(EMBEDDING, {"input_ids": ids, feature: FEATURES}, {embeds: f"{made}.inputs_embeds"})
 
-    write_loop = _in_graphs if in_graphs else _by_runtime
-    builder.add(write_loop(subject, builder, decoder, tokens, embed))
+    if in_graphs:
+        builder.add(_in_graphs(subject, builder, decoder, tokens, embed, ids_of(said.eos_token_id)))
+    else:
+        builder.add(_by_runtime(subject, builder, decoder, tokens, embed))
 
 
 def _in_graphs(
-    subject: Subject, builder: WorkflowBuilder, decoder: Ends, tokens: TensorContract, embed: Embed
+    subject: Subject,
+    builder: WorkflowBuilder,
+    decoder: Ends,
+    tokens: TensorContract,
+    embed: Embed,
+    ends: tuple[int, ...],
 ) -> AnyStep:
     """Embed, decode and choose; masks and positions are made by a small graph."""
-    said = read_facts(NAME, VisionLanguageFacts, subject.facts).eos_token_id
     facts, states = subject.graphs[DECODER], _states(subject)
-    led, ends = bool(set(spelling.LED) & set(facts.inputs)), (said,) if isinstance(said, int) else tuple(said)
+    led = bool(set(spelling.LED) & set(facts.inputs))
     spelled = spelling.Spelling(builder, DECODER, facts, states, ends, led)
     spelled.add_policies()
-    spelled.add_state(decoder, tokens.shape[0] if tokens.shape else "batch", "full_attention", reusable=True)
+    spelled.add_state(decoder, batch_of(tokens), "full_attention", reusable=True)
 
     def run(ids: str, places: Mapping[str, str], made: str) -> list[AnyStep]:
         fed = {"inputs_embeds": f"{made}.inputs_embeds"}
@@ -136,7 +144,7 @@ def _by_runtime(
     subject: Subject, builder: WorkflowBuilder, decoder: Ends, tokens: TensorContract, embed: Embed
 ) -> AnyStep:
     """Embed the token, decode, choose; the cache is carried."""
-    add_policy(builder, decoder.outputs["logits"], tokens)
+    add_policy(builder, decoder.outputs["logits"], tokens, batch_of(tokens))
     add_token_cell(builder, tokens, "request.input_ids")
     states = _states(subject)
     cells = add_cache(builder, DECODER, states, decoder.inputs) if states else {}

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
+from workbench.analysis.graph_facts import Port
+from workbench.errors import UnsupportedError
 from workbench.functions import OPSET, TOKENS_IN_CACHE
 from workbench.functions.cache import BODIES
 
@@ -17,6 +19,20 @@ _HEADER = '<ir_version: 11, opset_import: ["" : {opset}], producer_name: "ep-wor
 _TYPES = {
     ir.DataType.FLOAT: "float", ir.DataType.FLOAT16: "float16", ir.DataType.BFLOAT16: "bfloat16",
 }  # fmt: skip
+
+
+def float_of(port: Port) -> ir.DataType:
+    """The dtype of logits or of a cache.
+
+    Raises:
+        UnsupportedError: it is no float of 16 or 32 bits.
+    """
+    if port.dtype is None or port.dtype not in _TYPES:
+        raise UnsupportedError(
+            f"A small graph reads or makes {port.name!r}, which is {port.dtype}; {', '.join(_TYPES.values())} are "
+            "taken. Export the graph in one of them, or leave policy out."
+        )
+    return port.dtype
 
 
 def _graph(text: str) -> ir.Model:
@@ -111,4 +127,4 @@ def termination(ends: Sequence[int], capacity: int) -> ir.Model:
       }}""")
 
 
-__all__ = ["advance", "greedy", "positions", "start", "termination"]
+__all__ = ["advance", "float_of", "greedy", "positions", "start", "termination"]

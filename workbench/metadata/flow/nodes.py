@@ -13,7 +13,7 @@ from workbench.metadata.diagnostic import Path
 from workbench.metadata.document.ports import AdapterImplementation, Component, OnnxImplementation
 from workbench.metadata.document.steps import BranchStep, EmitStep, InvokeStep, LoopStep, SequenceStep
 from workbench.metadata.document.workflow import Workflow
-from workbench.metadata.flow.records import FlowNode, NodeKind, PortRow, runs
+from workbench.metadata.flow.records import FlowNode, NodeKind, PortRow, longest, runs
 from workbench.metadata.references import joins
 from workbench.metadata.scope import Value
 from workbench.metadata.wording import cut
@@ -55,11 +55,7 @@ class Nodes:
 
     def at(self, path: Path) -> int:
         """The node of the longest part of a path that has one; the workflow itself where none has."""
-        for length in range(len(path), 0, -1):
-            found = self.places.get(path[:length])
-            if found is not None:
-                return found
-        return 0
+        return longest(path, self.places)
 
     def _nexts(self) -> dict[Path, list[str]]:
         """Definitions of values, and the cells that they are the next value of."""

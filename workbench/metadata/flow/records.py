@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from workbench.errors import Diagnostic
@@ -144,6 +144,12 @@ class Pin:
     diagnostic: Diagnostic
     node: int
     lane: int = -1
+
+
+def longest(path: Path, places: Mapping[Path, int]) -> int:
+    """What the longest part of a path leads to that has a place; 0, the workflow itself, where none has."""
+    parts = (path[:length] for length in range(len(path), 0, -1))
+    return next((places[part] for part in parts if part in places), 0)
 
 
 def pattern(name: str) -> str:

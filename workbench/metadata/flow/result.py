@@ -13,7 +13,7 @@ from workbench.analysis.markup import plural
 from workbench.errors import Diagnostic
 from workbench.metadata.analyses.tables import Table
 from workbench.metadata.diagnostic import Path, show_path
-from workbench.metadata.flow.records import AliasTable, FlowNode, Lane, Pin
+from workbench.metadata.flow.records import AliasTable, FlowNode, Lane, Pin, longest
 from workbench.metadata.flow.text import to_text
 
 if TYPE_CHECKING:
@@ -36,10 +36,7 @@ class WorkflowMap(Table):
 
     def at(self, path: Path) -> FlowNode:
         """The node of the longest part of a path that has one; the workflow itself where none has."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self._by_path:
-                return self.nodes[self._by_path[path[:length]]]
-        return self.nodes[0]
+        return self.nodes[longest(path, self._by_path)]
 
     def diagnostics(self, node: int) -> tuple[Diagnostic, ...]:
         """What is drawn on a node, and not on a lane."""

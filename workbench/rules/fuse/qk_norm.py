@@ -16,6 +16,7 @@ After::
 from __future__ import annotations
 
 import dataclasses
+from typing import NoReturn
 
 import onnx_ir as ir
 
@@ -81,7 +82,7 @@ def _normed(name: str, node: ir.Node, index: int, heads: int, size: int) -> _Nor
     norm = made_by(inner, *NORMS)
     if norm is None:
         _refuse(name, inner)
-    norm = _checked(name, inner, norm, heads, size)
+    _check(name, inner, norm, heads, size)
     split = made_by(norm.inputs[0], RESHAPE)
     x = required(split, 0) if split and joined else required(norm, 0)
     if x.shape is None or value.shape is None or rank(x) != 3 or any(_open(d) for d in x.shape):
@@ -95,7 +96,7 @@ def _open(size: int | ir.SymbolicDim) -> bool:
     return not isinstance(size, int) and size.value is None
 
 
-def _refuse(name: str, value: ir.Value) -> None:
+def _refuse(name: str, value: ir.Value) -> NoReturn:
     """No norm right there: one with a weight of its own for each head, one before RoPE, or none."""
     maker = value.producer()
     scaled = maker is not None and use_of(maker) == OpId("Mul")
@@ -106,8 +107,8 @@ def _refuse(name: str, value: ir.Value) -> None:
     raise Refusal(f"{name} is made by {maker.op_type} after its norm", at=maker)
 
 
-def _checked(name: str, value: ir.Value, norm: ir.Node | None, heads: int, size: int) -> ir.Node:
-    assert norm is not None
+def _check(name: str, value: ir.Value, norm: ir.Node, heads: int, size: int) -> None:
+    """Refuse a norm that the kernel does not compute."""
     if use_of(norm) not in RMS_NORMS:
         raise Refusal(f"{name} is normalised by {norm.op_type}, and the kernel by the root of the mean square", at=norm)
     x, weight = required(norm, 0), required(norm, 1)
@@ -121,7 +122,6 @@ def _checked(name: str, value: ir.Value, norm: ir.Node | None, heads: int, size:
         raise Refusal(f"the norm of {name} is not over the last axis", at=norm)
     if attr(norm, "stash_type", 1) != ir.DataType.FLOAT or len({x.dtype, weight.dtype, value.dtype}) != 1:
         raise Refusal(f"the norm of {name} is not computed in float32, or changes the dtype", at=norm)
-    return norm
 
 
 def _norm_behind(value: ir.Value | None) -> ir.Node | None:

@@ -24,7 +24,10 @@ from workbench.types import MS_DOMAIN, ROTARY_OFFSET_KEY, OpId, Stage
 
 GQA = OpId("GroupQueryAttention", MS_DOMAIN)
 CONSTANT, SLICE = OpId("Constant"), OpId("Slice")
-TOTAL, TABLES, FAR = 6, (7, 8), 2**31 - 1
+TOTAL, TABLES = 6, (7, 8)
+"""Where GroupQueryAttention takes the tokens of the longest row, and cosines and sines."""
+FAR = 2**31 - 1
+"""A row behind the end of any table: Slice stops at the end."""
 
 
 def rewrite(site: Site) -> Rewrite:

@@ -27,7 +27,9 @@ RMS_NORM, SIMPLIFIED = OpId("RMSNormalization"), OpId("SimplifiedLayerNormalizat
 SINCE = 23
 """The first version of the standard with RMSNormalization; ONNX Runtime's own operator stands for it before."""
 WEIGHTS = (14, 15)
+"""Where GroupQueryAttention takes the weights of the norms of query and key."""
 EPSILON = 1e-6
+"""The kernel's, where the node writes none."""
 ATTRIBUTES = ("qk_norm_epsilon", "q_norm_epsilon", "k_norm_epsilon")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.metadata.diagnostic import Path
 from workbench.metadata.flow import WorkflowMap
 from workbench.metadata.flow.records import Pin
 
 if TYPE_CHECKING:
-    from workbench.interpret.trace import TraceStep
+    from workbench.interpret.trace import Traced, TraceStep
 
 _PART: dict[str, Path] = {"test": ("continue_when",), "carry": ("carried",), "join": ("outputs",)}
 """The part of a loop or a branch that a kind of record is about."""
@@ -65,12 +65,8 @@ def _note(record: TraceStep, title: str) -> str:
     return ", ".join(word for word in (said, rounds) if word)
 
 
-def _values(side: Iterable[Any]) -> tuple[SeenValue, ...]:
-    return tuple(
-        SeenValue(one.port, one.value.name, f"{one.value.dtype}[{', '.join(map(str, one.value.shape))}]",
-                  one.value.elements)
-        for one in side
-    )  # fmt: skip
+def _values(side: Iterable[Traced]) -> tuple[SeenValue, ...]:
+    return tuple(SeenValue(one.port, one.value.name, one.value.type, one.value.elements) for one in side)
 
 
 def pinned(shown: WorkflowMap, trace: Iterable[TraceStep]) -> WorkflowMap:
