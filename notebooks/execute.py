@@ -25,7 +25,9 @@ def execute(path: Path) -> None:
     """Run one notebook and write it back in one step."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=600, store_widget_state=False, resources=resources).execute()
+    NotebookClient(
+        notebook, timeout=600, store_widget_state=False, coalesce_streams=True, resources=resources
+    ).execute()
     _tidy(notebook)
     temporary = path.with_name(f".{path.name}.new")
     nbformat.write(notebook, temporary)

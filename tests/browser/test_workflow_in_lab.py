@@ -146,6 +146,8 @@ def test_a_step_leads_to_its_values_and_its_graph(lab: Lab, theme: str) -> None:
     graph.wait_for()
     page.wait_for_timeout(300)
     keep(page, f"workflow-{theme}-2-graph")
+    box = graph.first.bounding_box()
+    assert box is not None and 0 <= box["y"] < 800, "who opens a graph is taken there"
     assert "Graph diff lm to lm: 2 same" in (graph.first.get_attribute("aria-label") or graph.first.inner_html())
     page.keyboard.press("Escape")
 

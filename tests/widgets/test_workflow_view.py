@@ -37,7 +37,7 @@ def test_the_columns_hold_every_port_once() -> None:
     values = texts(view, "value")
     for node, sent in zip(found.nodes, view._facts["nodes"], strict=True):
         for rows, runs in ((node.reads, sent["reads"]), (node.writes, sent["writes"])):
-            shown = [values[start + i] for start, count, _, _ in runs for i in range(count)]
+            shown = [values[start + i] for start, count, *_ in runs for i in range(count)]
             assert sorted(shown) == sorted(row.value for row in rows)
     assert len(texts(view, "alias_cell")) == len(numbers(view, "alias_layer")) == 200
     assert len(json.dumps(view._facts)) < 8_000, "a hundred layers are short: what is folded travels as columns"

@@ -145,7 +145,7 @@ class CheckReport:
 
     def __str__(self) -> str:
         lines = [
-            f"  {g.severity}: {g.nodes} x {g.op or 'graph'}: {g.reason} [{g.where}] -> {g.action}"
+            f"  {g.severity}: {g.nodes} x {g.op or 'graph'}: {g.reason}{g.where and f' [{g.where}]'} -> {g.action}"
             for g in self.groups()
         ]  # fmt: skip
         return "\n".join([repr(self), *lines, *(f"  asked: {source}" for source in self.sources)])

@@ -15,6 +15,7 @@ from workbench.viz.figure import BLUE, INK, QUIET, VERMILLION, Figure, canvas, s
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MplFigure
+    from matplotlib.lines import Line2D
 
     from workbench.analysis.parity import LogitSample, ParityRow
     from workbench.analysis.parity_report import ParityReport
@@ -213,4 +214,14 @@ def _legend(figure: MplFigure, report: ParityReport) -> None:
         handles.append(Line2D([], [], color=VERMILLION, marker="o", linestyle="", markersize=5, label="differs"))
     if any(math.isnan(r.max_abs) for r in ran):
         handles.append(Line2D([], [], color=VERMILLION, marker="X", linestyle="", markersize=8, label="NaN or Inf"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4), labelcolor=INK)
+    _fit_legend(figure, handles)
+
+
+def _fit_legend(figure: MplFigure, handles: list[Line2D]) -> None:
+    """As many columns as the figure is wide for, at most four."""
+    for columns in range(min(len(handles), 4), 0, -1):
+        legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns, labelcolor=INK)
+        figure.draw_without_rendering()
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()

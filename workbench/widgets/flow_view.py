@@ -149,7 +149,7 @@ def _nodes(shown: WorkflowMap) -> Iterable[dict[str, Any]]:
         for rows in (node.reads, node.writes):
             sides.append([])
             for run in runs(rows):
-                sides[-1].append([start, len(run.rows), run.port, run.value])
+                sides[-1].append([start, len(run.rows), run.port, run.value, str(run)])
                 start += len(run.rows)
         yield _plain(node, key) | {"reads": sides[0], "writes": sides[1], "faults": faults.get(node.index, [])}
 

@@ -93,6 +93,12 @@ def test_rows_that_differ_in_numbers_fold() -> None:
     assert [len(runs(node(workflow_map(decoder(n)), "lm").reads)) for n in (2, 3)] == [6, 4], "two stand one by one"
 
 
+def test_a_value_of_many_ports_is_named_once() -> None:
+    empty = [PortRow(f"past.{n}.{role}", "start.empty") for role in ("key", "value") for n in range(30)]
+    assert [str(run) for run in runs(empty)] == ["start.empty", "start.empty"]
+    assert values((PortRow("ids", "prompt"), *empty)) == "prompt, start.empty"
+
+
 # --- diagnostics ------------------------------------------------------------------------------------------------
 def test_diagnostics_stand_on_what_they_are_about() -> None:
     found = workflow_map(broken())

@@ -209,6 +209,11 @@ def test_a_document_is_a_mapping(text: str) -> None:
     assert validate(text).codes == ("A7",)
 
 
+def test_a_path_of_nothing_is_read_as_a_text_and_said_to_be_none() -> None:
+    (found,) = validate("packages/smollm2")
+    assert found.hint == "If that is a path: there is no such file or folder."
+
+
 # --- sources --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("source", [None, 3, ["a"], object()])
 def test_a_source_of_another_type_is_an_argument_error(source: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import struct
@@ -14,6 +15,8 @@ import pytest
 from matplotlib.text import Text
 
 from tests.unit.analysis.results import FUSED, GENERIC, LAYERS, REPORTS, TOLERANCE, VERSIONS, report, subject
+from tests.unit.test_ill_conditioned import report as ill_report
+from tests.unit.test_ill_conditioned import row as ill_row
 from workbench.analysis.histogram import OpHistogram
 from workbench.analysis.misses import miss_table
 from workbench.analysis.parity import PREFILL, not_run
@@ -25,6 +28,8 @@ from workbench.viz.figure import BLUE, CARD, ORANGE, PURPLE, VERMILLION, Figure
 from workbench.viz.ops import MOST_ROWS
 
 OPS = op_table({"generic": GENERIC, "cpu": FUSED, "dml": FUSED})
+ILL = (2e-5, 0.0), (2.5e-3, 2.2e-3), (0.0, 0.0), (0.5, 2.2e-3)
+"""Errors and floors by position."""
 MAKERS: dict[str, Callable[[], Figure]] = {
     "ops": OPS.plot,
     "histogram": GENERIC.plot,
@@ -33,6 +38,9 @@ MAKERS: dict[str, Callable[[], Figure]] = {
     "misses": miss_table(REPORTS).plot,
     "position": lambda: report(bad=True).plot("position"),
     "scatter": lambda: report(bad=True).plot("scatter"),
+    "ill-conditioned": lambda: ill_report(
+        *(dataclasses.replace(ill_row(*one), position=i) for i, one in enumerate(ILL))
+    ).plot(),
 }
 
 

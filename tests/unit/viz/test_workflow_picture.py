@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from typing import Any
@@ -74,6 +75,21 @@ def test_the_picture(name: str) -> None:
         for node in found.nodes
         if node.kind == "invoke" and name != "hostile"
     )
+
+
+def words(svg: str) -> list[str]:
+    return [text.text or "" for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_long_names_keep_what_tells_them_apart() -> None:
+    """A lane's name goes on below; of a step's values both sides of the arrow are seen."""
+    text = (
+        json.dumps(decoder(30)).replace('"kv"', '"full_attention"').replace('"prompt"', '"request.input_ids.of.this"')
+    )
+    shown = words(to_svg(workflow_map(text)))
+    assert shown.index("attention") == shown.index("full_") + 1
+    (said,) = [word for word in shown if word.startswith("request.input_ids.of.this, mask")]
+    assert " → s.scores, n.k* ×30" in said and len(said) <= 66
 
 
 def test_there_is_room_however_deep_steps_lie() -> None:

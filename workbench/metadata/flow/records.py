@@ -38,7 +38,9 @@ class Run:
     rows: tuple[PortRow, ...]
 
     def __str__(self) -> str:
-        return self.value if len(self.rows) == 1 else f"{self.value} ×{len(self.rows)}"
+        """``k* ×100``; a value that all of its ports share is one value."""
+        count = len({row.value for row in self.rows})
+        return self.rows[0].value if count == 1 else f"{self.value} ×{count}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,9 +34,9 @@ def _steps(shown: WorkflowMap) -> Iterator[str]:
 
 
 def values(rows: tuple[PortRow, ...]) -> str:
-    """The values of a node, folded: ``tokens, k* ×100, v* ×100``."""
-    found = runs(rows)
-    words = [cut(str(run), 40) for run in found[:_MOST_VALUES]]
+    """The values of a node, folded and each once: ``tokens, k* ×100, v* ×100``."""
+    found = list(dict.fromkeys(str(run) for run in runs(rows)))
+    words = [cut(word, 40) for word in found[:_MOST_VALUES]]
     more = [f"{len(found) - _MOST_VALUES} more"] if len(found) > _MOST_VALUES else []
     return ", ".join([*words, *more]) or "nothing"
 

@@ -132,7 +132,10 @@ def _types(context: Context) -> Iterator[Finding]:
     for misfit in _misfits(context, 7):
         wanted = _NOUNS.get(misfit.kind, "a value of another type")
         place = show_path(misfit.path) or "The document"
-        yield Finding(misfit.path, f"{place} must be {wanted}; found {shorten(misfit.found)}.", "Correct the value.")
+        hint = "Correct the value."
+        if not misfit.path and isinstance(misfit.found, str):  # a path of nothing is read as a text
+            hint = "If that is a path: there is no such file or folder."
+        yield Finding(misfit.path, f"{place} must be {wanted}; found {shorten(misfit.found)}.", hint)
 
 
 @rule(8, "parse", "A fixed dimension is not negative.")

@@ -63,9 +63,22 @@ def _node(svg: Svg, shown: WorkflowMap, node: FlowNode, box: Box) -> None:
     svg.text(box.x + 8, box.y + 15, title, bold=True)
     if badge:
         svg.text(box.x + 18 + text_width(title), box.y + 15, badge, fill=_BADGE, bold=True)
-    said = f"{values(node.reads)} → {values(node.writes)}" if node.kind == "invoke" else node.note
-    svg.text(box.x + 8, box.y + 30, shorten(said, (box.width - 16) * 100 // (11 * 64)), size=11, fill=QUIET)
+    svg.text(box.x + 8, box.y + 30, _said(node, (box.width - 16) * 100 // (11 * 64)), size=11, fill=QUIET)
     svg.parts.append("</g>")
+
+
+def _said(node: FlowNode, most: int) -> str:
+    """What fits of a node's values, on both sides of the arrow, or of its note."""
+    if node.kind != "invoke":
+        return shorten(node.note, most)
+    reads, writes = values(node.reads), values(node.writes)
+    half = (most - 3) // 2
+    left = max(half, most - 3 - len(writes))
+    return f"{_head(reads, left)} → {_head(writes, max(half, most - 3 - len(reads)))}"
+
+
+def _head(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip(', ')}…"
 
 
 # --- state --------------------------------------------------------------------------------------------------------
@@ -73,23 +86,33 @@ def _lane(svg: Svg, shown: WorkflowMap, index: int, where: Places) -> None:
     lane, x = shown.lanes[index], where.x(index)
     faults = [pin.diagnostic.code for pin in shown.pins if pin.lane == index]
     count = f" ×{len(lane.cells)}" if lane.is_group or len(lane.cells) > 1 else ""
-    name = shorten(lane.name, 20 if where.upright else 12)
     fill = _BADGE if faults else INK
     sign = "! " if faults else ""
     if where.upright:
         svg.parts.append(
             f'<text transform="translate({x + 4} {where.head - 6}) rotate(-90)" font-size="11" font-weight="bold" '
-            f'fill="{fill}">{_text(sign + name)}</text>'
+            f'fill="{fill}">{_text(sign + shorten(lane.name, 20))}</text>'
         )
         svg.grow(x + where.lane // 2, where.head)
     else:
-        svg.text(x, where.head - 20, sign + name, size=11, anchor="middle", bold=True, fill=fill)
+        lines = _two_lines(sign + lane.name)
+        for i, line in enumerate(lines):
+            y = where.head - 20 - 13 * (len(lines) - 1 - i)
+            svg.text(x, y, line, size=11, anchor="middle", bold=True, fill=fill)
         svg.text(x, where.head - 6, f"{len(lane.cells)} cells" if count else "", size=10, anchor="middle", fill=QUIET)
     found = [(node, mark) for node in shown.nodes[:MOST_ROWS] for mark in node.marks if mark.lane == index]
     if found:
         svg.line(x, where.y(found[0][0].index), x, where.y(found[-1][0].index), QUIET)
     for node, mark in found:
         _mark(svg, mark, x, where.y(node.index), lane.name)
+
+
+def _two_lines(name: str, most: int = 12) -> list[str]:
+    """A name that is too wide for its lane goes on after an underscore or a dot."""
+    if len(name) <= most:
+        return [name]
+    at = max(name.rfind("_", 0, most), name.rfind(".", 0, most)) + 1
+    return [part for part in (name[:at], shorten(name[at:], most)) if part]
 
 
 def _mark(svg: Svg, mark: Mark, x: int, y: int, lane: str) -> None:

@@ -81,7 +81,7 @@ function capabilityRender({ model, el }) {
     const order = [...rows.keys()].sort((a, b) => rank(rows.get(a)) - rank(rows.get(b)));
     keepFocus(table, cells, () => table.replaceChildren(
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "fact"), names.map((name) => h("th", { scope: "col", title: name }, shorten(name, 24))))),
-      h("tbody", {}, order.map((key) => h("tr", {}, h("th", { scope: "row", title: key }, breakable(shorten(key, 80))),
+      h("tbody", {}, order.map((key) => h("tr", {}, h("th", { scope: "row", title: key }, breakable(shorten(key, 200))),
         names.map((name) => cellOf(rows.get(key).get(name))))))));
     settle();
     table.hidden = !kept.length;
@@ -106,7 +106,7 @@ function capabilityRender({ model, el }) {
     const switches = switchWords(fact);
     details.replaceChildren(
       h("h3", {}, `${factWords(fact)}.`),
-      h("p", {}, `${fact[SURE]}${SURENESS[fact[SURE]] ? ` (${SURENESS[fact[SURE]]})` : ""}${fact[CHECKED] ? `, looked at on ${fact[CHECKED]}` : ""}: `, shorten(sources[fact[SOURCE]], 400)),
+      h("p", {}, `${fact[SURE]}${SURENESS[fact[SURE]] ? ` (${SURENESS[fact[SURE]]})` : ""}${fact[CHECKED] ? `, looked at on ${fact[CHECKED]}` : ""}: `, breakable(sources[fact[SOURCE]])),
       switches.length ? h("ul", {}, switches) : h("p", { class: "wb-quiet" }, "No plan depends on it."));
   }
 

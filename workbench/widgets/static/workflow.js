@@ -32,15 +32,24 @@ function workflowRender({ model, el }) {
     get now() { return run.node(); },
     choose(path) { lane = -1; unfoldTo(byPath.get(path)); tell(model, "node", path); focusRow(byPath.get(path)?.index ?? 0); },
     chooseLane(index) { lane = index; tell(model, "node", ""); drawDetails(); aside.focus(); },
-    openGraph(component) { model.send({ do: "graph", component }); said.textContent = `The graph of ${component} opens below.`; },
+    openGraph(component) { model.send({ do: "graph", component }); said.textContent = `The graph of ${component} opens below.`; goToGraph(component); },
     valueStop: (name) => run.valueStop(name),
   };
   const run = runBar({ model, facts, columns, life, moved: (index) => moved(index) });
 
   function valueWords(node) {
-    const side = (runs) => runs.slice(0, MOST_VALUES).map(([, count, , value]) => (count > 1 ? `${value} ×${number(count)}` : value))
-      .concat(runs.length > MOST_VALUES ? [`${runs.length - MOST_VALUES} more`] : []).join(", ") || "nothing";
+    const side = (runs) => {
+      const words = [...new Set(runs.map(([, , , , said]) => said))]; // a value that many ports read is named once
+      return words.slice(0, MOST_VALUES).concat(words.length > MOST_VALUES ? [`${words.length - MOST_VALUES} more`] : []).join(", ") || "nothing";
+    };
     return `${side(node.reads)} → ${side(node.writes)}`;
+  }
+
+  // The graph is a widget of its own, and may open below the edge of the screen: who asked for it is taken there.
+  function goToGraph(component, tries = 100) {
+    const graph = root.closest(".widget-vbox")?.querySelector(`.wb-graph[aria-label^="Graph diff ${CSS.escape(component)} to "]`);
+    if (graph) graph.scrollIntoView({ block: "nearest" });
+    else if (tries && root.isConnected) setTimeout(goToGraph, 100, component, tries - 1);
   }
 
   function unfoldTo(node) {

@@ -51,12 +51,12 @@ function runRows(context, run) {
   const contracts = new Set(Array.from({ length: count }, (_, i) => context.columns.contract.get(start + i)));
   const said = contracts.size === 1 ? [...contracts][0] : `${contracts.size} contracts`;
   const rows = [];
-  const button = h("button", { type: "button", class: "wb-unfold", "aria-expanded": "false" }, `▸ ${port} ×${number(count)}`);
+  const button = h("button", { type: "button", class: "wb-unfold", "aria-expanded": "false" }, wraps(`▸\u00a0${port} ×${number(count)}`));
   const head = h("tr", {}, h("td", {}, button), h("td", {}, wraps(value), contractText(said)));
   button.addEventListener("click", () => {
     const opened = button.getAttribute("aria-expanded") === "true";
     button.setAttribute("aria-expanded", String(!opened));
-    button.textContent = `${opened ? "▸" : "▾"} ${port} ×${number(count)}`;
+    button.replaceChildren(...wraps(`${opened ? "▸" : "▾"}\u00a0${port} ×${number(count)}`));
     if (opened) rows.splice(0).forEach((row) => row.remove());
     else {
       for (let i = 0; i < Math.min(count, MOST_ROWS); i++) rows.push(valueRow(context, start + i));
