@@ -180,7 +180,7 @@ def spell(subject: Subject, builder: WorkflowBuilder) -> None:
     Rows of a batch have prompts of one length: a row's mask ends where its cache does.
     """
     facts = subject.graphs["model"]
-    longest = subject.config.max_position_embeddings if subject.config else decoder.LONGEST
+    longest = decoder.longest_of(subject)
     Spelled(decoder.in_int64(subject, builder), builder, facts.capacity(PAST[0]) or longest, told=False).write()
 
 

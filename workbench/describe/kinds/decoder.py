@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds.base import Kind
+from workbench.describe.kinds.states import LONGEST, up_to_context
 from workbench.describe.sections import add_model, add_tokenizer, ends_of
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
@@ -24,7 +25,6 @@ _CONTROLS = {
     "done": ("bool", "package.false"),
     "accepted_len": ("int64", "package.zero"),
 }
-LONGEST = 2**31 - 1
 
 
 def fits(subject: Subject) -> bool:
@@ -115,9 +115,14 @@ def add_inputs(subject: Subject, builder: WorkflowBuilder) -> dict[str, str]:
             feeds[name] = builder.application(
                 f"application.{name}", contract_of(ports[name]), name, externally_suppliable=True
             )
-    longest = subject.config.max_position_embeddings if subject.config else LONGEST
-    builder.request("request.max_output_tokens", contract("int64", 1, batch=None), "max_output_tokens", default=longest)
+    limit, longest = contract("int64", 1, batch=None), longest_of(subject)
+    builder.request("request.max_output_tokens", limit, "max_output_tokens", default=longest)
     return feeds
+
+
+def longest_of(subject: Subject) -> int:
+    """The most tokens of prompt and answer; no bound where no configuration names one."""
+    return subject.config.max_position_embeddings if subject.config else LONGEST
 
 
 def add_components(subject: Subject, builder: WorkflowBuilder) -> None:
@@ -158,7 +163,8 @@ def add_cache(subject: Subject, builder: WorkflowBuilder) -> None:
         if shape not in seeds:
             name = "package.empty_cache" + (f".{len(seeds)}" if seeds else "")
             seeds[shape] = builder.literal(name, made, 0.0)
-        cell = builder.cell(cell_of(pair), made, seeds[shape], group=kind)
+        room = None if isinstance(pair.past.size(2), int) else up_to_context(builder, 2, longest_of(subject))
+        cell = builder.cell(cell_of(pair), made, seeds[shape], group=kind, recurrence=room)
         builder.alias(kind, COMPONENT, cell, pair.past.name, pair.present.name, role=pair.role, layer=pair.layer)
 
 
