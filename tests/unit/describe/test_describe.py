@@ -139,6 +139,10 @@ def test_refusals() -> None:
         describe(PACKAGES["growing"](), policy="graph")
     with pytest.raises(ArgumentError, match="package must be a Package; found str"):
         describe("model")  # type: ignore[arg-type]
+    graph = PACKAGES["growing"]().model
+    with pytest.raises(ArgumentError, match=r"found Model.*Package\(\{'model': graph\}\) holds a graph"):
+        describe(graph)  # type: ignore[arg-type]
+    assert describe(Package({"model": graph})).kind == "decoder"
 
 
 def test_a_graph_for_single_tokens_is_refused() -> None:
