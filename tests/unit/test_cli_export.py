@@ -42,6 +42,7 @@ def test_export_dry_and_as_json(tmp_path: Path, capsys: Capture) -> None:
 def test_export_refuses(tmp_path: Path, capsys: Capture) -> None:
     place = str(tmp_path / "x")
     assert main(["export", str(source()), "-o", place, "--runtime", "llama.cpp"]) == 2
+    assert "Building" not in capsys.readouterr().err
     assert main(["export", str(source()), "-o", place, "--ep", "cud"]) == 2
     assert main(["export", str(source())]) == 2
     assert main(["export", str(source()), "-o", place, "--tokenizer", str(tmp_path)]) == 1

@@ -61,7 +61,9 @@ def export(
         with only_ours_on_stdout():
             from workbench.build import build
             from workbench.export import export as export_package
+            from workbench.export.clients import check_runtime
 
+            check_runtime(runtime)  # before a build that may take minutes
             with step(f"Building {model} for {ep}", spinner=False):
                 package = build(
                     model, execution_provider=ep, dtype=dtype, padding=padding, cache_length=cache_length,  # type: ignore[arg-type]

@@ -67,7 +67,12 @@ def run(
 
 
 def _inputs(given: list[str]) -> dict[str, Any]:
-    return dict(_input(word) for word in given)
+    found: dict[str, Any] = {}
+    for name, value in map(_input, given):
+        if name in found:
+            raise FeedsError(f"--input {name} is given twice. Give one of them.")
+        found[name] = value
+    return found
 
 
 def _input(word: str) -> tuple[str, Any]:

@@ -61,7 +61,8 @@ def _subject(package: object, kind: str | None, facts: Mapping[str, Any] | None)
         said = {**package.facts, **(facts or {})}
         return Subject(package.package, said, package.artifacts), kind or package.kind
     if not isinstance(package, Package):
-        raise wrong_type("package", package, "a Package", "build(), load() and a Comparison give one.")
+        hint = "build(), load() and a Comparison give one; Package({'model': graph}) holds a graph."
+        raise wrong_type("package", package, "a Package", hint)
     return Subject(package, {} if facts is None else facts), kind
 
 

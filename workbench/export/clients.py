@@ -18,6 +18,16 @@ def clients_of(runtime: str) -> tuple[str, ...]:
     return (GENAI, METADATA) if runtime == BOTH else (runtime,)
 
 
+def check_runtime(runtime: object) -> None:
+    """Refuse a word that names no client.
+
+    Raises:
+        UnknownNameError: no such runtime.
+    """
+    if runtime not in RUNTIMES:
+        raise unknown("runtime", runtime, RUNTIMES)
+
+
 def check_client(
     runtime: str, package: Package, *, search: Mapping[str, Any], window_cache: bool, tokenizer: object
 ) -> None:
@@ -28,8 +38,7 @@ def check_client(
         UnsupportedError: the package is none for the client, or an option means nothing to it.
         SaveError: the client loads nothing without a tokenizer.
     """
-    if runtime not in RUNTIMES:
-        raise unknown("runtime", runtime, RUNTIMES)
+    check_runtime(runtime)
     clients = clients_of(runtime)
     if GENAI in clients:
         _one_decoder(package)
@@ -62,4 +71,4 @@ def _takes(runtime: str, **options: bool) -> None:
             )
 
 
-__all__ = ["BOTH", "GENAI", "METADATA", "RUNTIMES", "check_client", "clients_of"]
+__all__ = ["BOTH", "GENAI", "METADATA", "RUNTIMES", "check_client", "check_runtime", "clients_of"]

@@ -29,26 +29,15 @@ class Feeding:
 
     def __init__(self, facts: Facts, given: Mapping[str, Any], root: pathlib.Path | None) -> None:
         self.facts, self.root = facts, root
-        self.given = {self._input(name): array for name, array in as_arrays(given).items()}
+        self.given: dict[str, Array] = {}
+        words: dict[str, str] = {}
+        for word, array in as_arrays(given).items():
+            name = input_of(facts, word)
+            if name in self.given:
+                raise given_twice(name, q(words[name]), q(word))
+            self.given[name], words[name] = array, word
         self.symbols: dict[str, int] = {}  # of the first input that has each: two inputs may differ
         self.requests = self._requests()
-
-    def _input(self, word: str) -> str:
-        """The input that a word means."""
-        inputs = self.facts.workflow.inputs
-        if word in inputs:
-            return word
-        meant = [
-            name
-            for name, entry in inputs.items()
-            if role_of(entry) == word or (isinstance(entry.source, ApplicationSource) and entry.source.name == word)
-        ]
-        if len(meant) == 1:
-            return meant[0]
-        near = difflib.get_close_matches(word[:60], list(inputs), 1)
-        guess = f" Is {q(near[0])} meant?" if near else ""
-        what = "no input of that name, source or role" if not meant else f"several: {few(meant)}"
-        raise FeedsError(f"inputs has {q(word)}, and the workflow has {what}.{guess} It has {few(list(inputs))}.")
 
     def _requests(self) -> int:
         """B: the length of the request axis of what is given; 1 where nothing given has one."""
@@ -171,7 +160,8 @@ class Feeding:
         """What an axis is to the cells that a value starts: growing, bounded, or a buffer of so many places."""
         for cell in self.facts.started_by.get(name, ()):
             if axis in self.facts.sequence_axes(cell):
-                free = isinstance(self.facts.workflow.state[cell].recurrence, Bounded)
+                bounded = isinstance(self.facts.workflow.state[cell].recurrence, Bounded)
+                free = bounded and self.facts.group_of(cell) is None  # the runtime's own caches begin empty
                 return "bounded" if free else "growing"
             capacity = self._capacity(cell, axis)
             if capacity is not None:
@@ -209,6 +199,33 @@ class Feeding:
             f"Give inputs={{{name!r}: ...}}.",
             name,
         )
+
+
+def input_of(facts: Facts, word: str) -> str:
+    """The input that a word means: its name, the application's name for it, or its runtime role.
+
+    Raises:
+        FeedsError: none, or several.
+    """
+    inputs = facts.workflow.inputs
+    if word in inputs:
+        return word
+    meant = [
+        name
+        for name, entry in inputs.items()
+        if role_of(entry) == word or (isinstance(entry.source, ApplicationSource) and entry.source.name == word)
+    ]
+    if len(meant) == 1:
+        return meant[0]
+    near = difflib.get_close_matches(word[:60], list(inputs), 1)
+    guess = f" Is {q(near[0])} meant?" if near else ""
+    what = "no input of that name, source or role" if not meant else f"several: {few(meant)}"
+    raise FeedsError(f"inputs has {q(word)}, and the workflow has {what}.{guess} It has {few(list(inputs))}.")
+
+
+def given_twice(name: str, first: str, second: str) -> FeedsError:
+    """For an input that is given by two words."""
+    return FeedsError(f"The input {q(name)} is given twice: {first} and {second}. Give one of them.")
 
 
 def _cast(name: str, array: Array, wanted: np.dtype[Any]) -> Array:

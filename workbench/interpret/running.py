@@ -12,7 +12,7 @@ import numpy as np
 from workbench.describe import InferenceMetadata
 from workbench.errors import FeedsError, ModelFileError, wrong_type
 from workbench.interpret.calling import Caller, Executor
-from workbench.interpret.feeding import Feeding
+from workbench.interpret.feeding import Feeding, given_twice, input_of
 from workbench.interpret.graphs import Graphs
 from workbench.interpret.limits import Limits
 from workbench.interpret.machine import Machine
@@ -26,6 +26,7 @@ from workbench.metadata.context import Context
 from workbench.metadata.dialects import dialect_of
 from workbench.metadata.reading import load
 from workbench.metadata.validation import check
+from workbench.metadata.wording import q
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | InferenceMetadata
 _LIMITS = ("max_output_tokens", "max_iterations")
@@ -155,20 +156,24 @@ def _given(
 ) -> dict[str, Any]:  # fmt: skip
     given = dict(inputs or {})
     if prompt is not None:
-        given.setdefault(_one(facts, "prompt", "prompt_tokens"), np.array([_encoded(root, prompt)], np.int64))
+        name = _free(facts, given, "prompt", "prompt_tokens")
+        given[name] = np.array([_encoded(root, prompt)], np.int64)
     if max_new_tokens is not None:
         if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 0:
             raise wrong_type("max_new_tokens", max_new_tokens, "a whole number, 0 or more")
-        given.setdefault(_one(facts, "max_new_tokens", *_LIMITS), max_new_tokens)
-    for name in facts.inputs_of_role("seed"):
-        given.setdefault(name, seed)
-    return given
+        given[_free(facts, given, "max_new_tokens", *_LIMITS)] = max_new_tokens
+    taken = {input_of(facts, word) for word in given if isinstance(word, str)}
+    return given | {name: seed for name in facts.inputs_of_role("seed") if name not in taken}
 
 
-def _one(facts: Facts, what: str, *roles: str) -> str:
+def _free(facts: Facts, given: Mapping[str, Any], what: str, *roles: str) -> str:
+    """The input of an argument, which nothing given means as well."""
     found = facts.inputs_of_role(*roles)
     if not found:
         raise FeedsError(f"{what} is given, and the workflow has no input with the role {' or '.join(roles)}.")
+    for word in given:
+        if isinstance(word, str) and input_of(facts, word) == found[0]:
+            raise given_twice(found[0], q(word), what)
     return found[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from workbench.describe.builder import promise
 from workbench.describe.contracts import contract
 from workbench.describe.policy import graphs
 from workbench.errors import ArgumentError, UnknownNameError, UnsupportedError
-from workbench.metadata import decoder_io, derived_capabilities, load
+from workbench.metadata import decoder_io, derived_capabilities, load, validate
 from workbench.package import Package
 from workbench.package import load as load_package
 
@@ -64,6 +65,17 @@ def test_what_it_says_of_the_decoder_is_true_of_the_graph(name: str) -> None:
     in_place = name not in ("growing-portable", "windowed-portable")  # these return a longer cache
     assert io.aliasing == ("permitted" if in_place else "forbidden")
     assert (io.static_cache is not None) is (name == "fixed-portable")
+
+
+@installed
+def test_a_cache_cannot_grow_by_what_the_loop_accepts() -> None:
+    """Why it is bounded: neither we nor the client take the loop's own count as an increment."""
+    data = copy.deepcopy(described("growing").to("v1").data)
+    cell = data["pipeline"]["workflow"]["state"]["cache.0.key"]
+    cell["recurrence"] |= {"kind": "growing", "increment": "accepted_len"}
+    assert {one.code for one in validate(data)} == {"N211"}
+    said = ask({"growing": data})["growing"]
+    assert said.stage == "semantic" and "recurrence.increment references value 'accepted_len' before" in said.said
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -127,6 +139,10 @@ def test_refusals() -> None:
         describe(PACKAGES["growing"](), policy="graph")
     with pytest.raises(ArgumentError, match="package must be a Package; found str"):
         describe("model")  # type: ignore[arg-type]
+    graph = PACKAGES["growing"]().model
+    with pytest.raises(ArgumentError, match=r"found Model.*Package\(\{'model': graph\}\) holds a graph"):
+        describe(graph)  # type: ignore[arg-type]
+    assert describe(Package({"model": graph})).kind == "decoder"
 
 
 def test_a_graph_for_single_tokens_is_refused() -> None:

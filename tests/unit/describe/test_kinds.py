@@ -18,18 +18,19 @@ from workbench.models import lookup
 
 CONTROLS = ("active", "done", "accepted_len")
 LOOPS = {"workflow_ssa", "serving_service_contract", "nested_control_flow", "typed_emit", "linear_effects"}
+GROWS = LOOPS | {"bounded_state_recurrence"}
 ASKED = {
-    "decoder": LOOPS,
+    "decoder": GROWS,
     "static_cache": LOOPS,
-    "windows": LOOPS,
-    "lora": LOOPS | {"parameter_adapters", "heterogeneous_adapter_batching"},
-    "hybrid": LOOPS,
+    "windows": GROWS,
+    "lora": GROWS | {"parameter_adapters", "heterogeneous_adapter_batching"},
+    "hybrid": GROWS,
     "embedding": {"workflow_ssa", "typed_emit"},
     "ctc": {"workflow_ssa", "typed_emit"},
-    "encoder-decoder": LOOPS | {"bounded_state_recurrence"},
-    "vision-language": LOOPS | {"bounded_state_recurrence", "input_presence"},
-    "speculative": LOOPS | {"bounded_state_recurrence", "emit_valid_length"},
-    "speculative-chained": LOOPS | {"bounded_state_recurrence", "emit_valid_length"},
+    "encoder-decoder": GROWS,
+    "vision-language": GROWS | {"input_presence"},
+    "speculative": GROWS | {"emit_valid_length"},
+    "speculative-chained": GROWS | {"emit_valid_length"},
 }
 
 
@@ -62,6 +63,17 @@ def test_capabilities_are_those_that_the_structure_asks_for(name: str) -> None:
     found = derived_capabilities(examples()[name].metadata.data)
     assert set(found.words) == ASKED[name]
     assert found.unlisted == ()
+
+
+def test_a_cache_that_grows_is_bounded_by_the_positions_of_the_model() -> None:
+    for name, family in (("decoder", "llama"), ("windows", "gemma3_text"), ("lora", "llama"), ("hybrid", None)):
+        made = workflow(name)
+        grown = [cell for cell in made.state.values() if cell.service_group and "attention" in cell.service_group]
+        assert grown and {one.varying_axis for one in grown} == {2}
+        bounds = {made.inputs[one.recurrence.max].default for one in grown}  # type: ignore[union-attr]
+        assert bounds == {config(family)["max_position_embeddings"] if family else 2**31 - 1}
+    fixed = workflow("static_cache").state.values()
+    assert {cell.varying_axis for cell in fixed} == {None}
 
 
 @pytest.mark.parametrize("name", ["decoder", "static_cache", "windows", "lora"])

@@ -81,6 +81,7 @@ def test_a_run_that_fails_is_told_at_its_step(tmp_path: Path) -> None:
         (["--input", "rows=@nothing.npy"], "--input rows: '@nothing.npy' is no .npy file of numbers"),
         (["--prompt", "hello"], "The package has no tokenizer.json for a prompt"),
         (["--input", "row=[[1]]"], "inputs has 'row', and the workflow has no input of that name"),
+        (["--input", "rows=[[1]]", "--input", "rows=[[2]]"], "--input rows is given twice. Give one of them."),
         (["--input", "rows=[[1]]", "--top-p", "3"], "top_p is 3.0; it must be above 0 and at most 1"),
     ],
 )

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.contracts import contract_of
 from workbench.describe.kinds.base import Kind
-from workbench.describe.kinds.parts import CONTROLS, DECODES, LIMIT, LONGEST, POLICY, add_limit, add_policy, add_rows
+from workbench.describe.kinds.parts import CONTROLS, DECODES, LIMIT, POLICY, add_limit, add_policy, add_rows
+from workbench.describe.kinds.states import LONGEST, up_to_context
 from workbench.describe.sections import add_model, add_tokenizer, ends_of
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import PAST, CachePair, Subject
@@ -152,7 +153,8 @@ def add_cache(subject: Subject, builder: WorkflowBuilder, *, reusable: bool = Tr
         if shape not in seeds:
             name = "package.empty_cache" + (f".{len(seeds)}" if seeds else "")
             seeds[shape] = builder.literal(name, made, 0.0)
-        cell = builder.cell(cell_of(pair), made, seeds[shape], group=kind)
+        room = None if isinstance(pair.past.size(2), int) else up_to_context(builder, 2, longest_text(subject))
+        cell = builder.cell(cell_of(pair), made, seeds[shape], group=kind, recurrence=room)
         builder.alias(kind, COMPONENT, cell, pair.past.name, pair.present.name, role=pair.role, layer=pair.layer)
 
 

@@ -9,22 +9,21 @@ from workbench.analysis.graph_facts import Port
 from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.facts import refuse
+from workbench.describe.kinds.states import LONGEST, up_to_context
 from workbench.describe.sections import add_words, numbered
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.describe.subject import Subject
 from workbench.errors import UnsupportedError
 from workbench.metadata.document.ports import ComponentContract
-from workbench.metadata.document.state import Bounded
 from workbench.metadata.document.tensor import TensorContract
 
-POLICY, LIMIT, MAX_CONTEXT = "token_policy", "request.max_output_tokens", "package.max_context"
+POLICY, LIMIT = "token_policy", "request.max_output_tokens"
 CONTROLS = {
     "active": ("bool", "package.true"),
     "done": ("bool", "package.false"),
     "accepted_len": ("int64", "package.zero"),
 }
 """By what a runtime knows which requests still run: dtype, and the constant that each begins with."""
-LONGEST = 2**31 - 1
 EOS = "id of the token that ends a text, or several of them"
 DECODES = promise("onnx-genai.autoregressive-decode", "1")
 _READ = {
@@ -133,8 +132,7 @@ def add_policy(builder: WorkflowBuilder, logits: TensorContract, tokens: TensorC
 
 def add_token_cell(builder: WorkflowBuilder, tokens: TensorContract, first: str) -> str:
     """What the next step reads: at first a whole text, then the one token that the step before chose."""
-    builder.literal(MAX_CONTEXT, contract("int64", 1, batch=None), LONGEST)
-    return builder.cell("token", tokens, first, recurrence=Bounded(kind="bounded", axis=1, max=MAX_CONTEXT))
+    return builder.cell("token", tokens, first, recurrence=up_to_context(builder, 1))
 
 
 def add_text_end(
@@ -191,7 +189,7 @@ def mask_inputs(builder: WorkflowBuilder, ends: Ends, names: list[str]) -> dict[
 
 
 __all__ = [
-    "CONTROLS", "DECODES", "EOS", "LIMIT", "LONGEST", "MAX_CONTEXT", "POLICY", "Ends", "add_controls", "add_graph",
+    "CONTROLS", "DECODES", "EOS", "LIMIT", "LONGEST", "POLICY", "Ends", "add_controls", "add_graph",
     "add_limit", "add_policy", "add_rows", "add_text_end", "add_token_cell", "application_inputs", "batch_of", "ids_of",
     "mask_inputs", "text_loop",
 ]  # fmt: skip

@@ -11,12 +11,13 @@ from workbench.analysis.graph_facts import GraphFacts, graph_facts
 from workbench.describe.builder import WorkflowBuilder, promise
 from workbench.describe.cache_ports import KV_LENGTHS, WRITE_INDICES
 from workbench.describe.contracts import contract, contract_of
-from workbench.describe.kinds.parts import CONTROLS, LIMIT, LONGEST, MAX_CONTEXT, Ends
+from workbench.describe.kinds.parts import CONTROLS, LIMIT, LONGEST, Ends
+from workbench.describe.kinds.states import up_to_context
 from workbench.describe.policy import graphs
 from workbench.describe.state_ports import StatePort
 from workbench.describe.steps import AnyStep, emit, invoke, loop
 from workbench.errors import UnsupportedError
-from workbench.metadata.document.state import Append, Bounded, Reuse
+from workbench.metadata.document.state import Append, Reuse
 
 LENGTHS, START, POSITIONS = "cache_lengths", "start", "positions"
 LED = ("attention_mask", "position_ids")
@@ -87,14 +88,13 @@ class Spelling:
         """The token, the cursor and the cache; the cell of each input port."""
         builder, reuse = self.builder, Reuse(prefix_reusable=True) if reusable else None
         builder.output("tokens", contract("int64", batch, 1), "tokens")
-        builder.literal(MAX_CONTEXT, contract("int64", 1, batch=None), LONGEST)
         builder.cell("token", contract("int64", batch, 1), "first.token")
         builder.cell(LENGTHS, contract("int64", batch), f"{START}.kv_lengths")
         builder.group(
             group, "full_attention", "bnsh", sequence_axis=2, logical_lengths=LENGTHS, update=Append(kind="append"),
             reuse=reuse,
         )  # fmt: skip
-        grows = Bounded(kind="bounded", axis=2, max=MAX_CONTEXT)
+        grows = up_to_context(builder, 2)
         for port in self.states:
             cell, layer = cell_of(port), port.layer or 0
             builder.cell(cell, ends.inputs[port.input], f"first.{cell}", group=group, recurrence=grows)

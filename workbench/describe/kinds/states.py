@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from workbench.describe.builder import WorkflowBuilder
+from workbench.describe.contracts import contract
 from workbench.describe.state_ports import StatePort
-from workbench.metadata.document.state import Append, Replace, Reuse
+from workbench.metadata.document.state import Append, Bounded, Replace, Reuse
 from workbench.metadata.document.tensor import TensorContract
 
+MAX_CONTEXT = "package.max_context"
+LONGEST = 2**31 - 1
 _LAYOUTS = {2: "bd", 3: "bch", 4: "bhfv"}
 """Words for a state without a sequence, by rank. Source: the reference's own examples of recurrent groups."""
 Contracts = Mapping[str, TensorContract]
@@ -27,6 +30,17 @@ def seed(builder: WorkflowBuilder, made: TensorContract) -> str:
     return found or builder.literal(f"package.no_state.{count}", made, 0.0)
 
 
+def up_to_context(builder: WorkflowBuilder, axis: int, longest: int = LONGEST) -> Bounded:
+    """An axis that gets longer with the text, up to ``longest`` tokens of prompt and answer.
+
+    It is not ``growing``: an increment is a constant from before the loop (rule 211), and the first step of a decode
+    loop takes the whole prompt while each later one takes a token.
+    """
+    if MAX_CONTEXT not in builder.inputs:
+        builder.literal(MAX_CONTEXT, contract("int64", 1, batch=None), longest)
+    return Bounded(kind="bounded", axis=axis, max=MAX_CONTEXT)
+
+
 def add_cache(
     builder: WorkflowBuilder, component: str, ports: Iterable[StatePort], inputs: Contracts,
     *, group: str = "full_attention", kind: str = "full_attention", prefix: str = "", **words: Any,
@@ -37,7 +51,10 @@ def add_cache(
     cells = {}
     for port in ports:
         made = inputs[port.input]
-        cell = builder.cell(f"{prefix}cache.{port.layer or 0}.{port.role}", made, seed(builder, made), group=group)
+        cell = builder.cell(
+            f"{prefix}cache.{port.layer or 0}.{port.role}", made, seed(builder, made), group=group,
+            recurrence=up_to_context(builder, 2),
+        )  # fmt: skip
         builder.alias(group, component, cell, port.input, port.output, role=port.role, layer=port.layer or 0)
         cells[port.input] = cell
     return cells
@@ -67,4 +84,4 @@ def sort_of(port: StatePort) -> str:
     return "_".join(word for word in words if not word.isdigit()) or "state"
 
 
-__all__ = ["add_cache", "add_recurrent", "seed", "sort_of"]
+__all__ = ["LONGEST", "MAX_CONTEXT", "add_cache", "add_recurrent", "seed", "sort_of", "up_to_context"]
