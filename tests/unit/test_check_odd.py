@@ -43,6 +43,16 @@ def model(
     return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=10)
 
 
+def two() -> onnx.FunctionProto:
+    """A function with two outputs."""
+    body = [node("Relu"), node("Neg", y="z")]
+    return helper.make_function("own", "Two", ["x"], ["y", "z"], body, [helper.make_opsetid("", 17)])
+
+
+def call_two(x: str, *y: str) -> onnx.NodeProto:
+    return helper.make_node("Two", x.split(), list(y), name="it", domain="own")
+
+
 CALL = node("Act", domain="own")
 SEQUENCE = helper.make_tensor_sequence_value_info("y", FLOAT, None)
 ODD: dict[str, tuple[Callable[[], onnx.ModelProto], set[str]]] = {
@@ -66,6 +76,9 @@ ODD: dict[str, tuple[Callable[[], onnx.ModelProto], set[str]]] = {
             function("Act", [node("Erf")]), function("Outer", [CALL]),
         ]), set(),
     ),
+    "a call with too few outputs": (lambda: model([call_two("x", "y")], functions=[two()]), {"graph", "domain"}),
+    "a call with too many outputs": (lambda: model([call_two("x", *"ytu")], functions=[two()]), {"graph", "domain"}),
+    "a call with too many inputs": (lambda: model([call_two("x x", "y", "t")], functions=[two()]), {"graph", "domain"}),
     "a body with an unknown operator": (
         lambda: model([CALL], functions=[function("Act", [node("Thing")])]), {"unknown operator"},
     ),
