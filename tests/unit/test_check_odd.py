@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from workbench.check import check
 from workbench.errors import ModelFileError, UnknownNameError
@@ -159,3 +161,18 @@ def test_functions_in_a_circle_are_refused(names: tuple[str, ...]) -> None:
     ):  # fmt: skip
         with pytest.raises(ModelFileError, match=said):
             ask()
+
+
+def test_weights_whose_file_is_missing(tmp_path: Path) -> None:
+    """As ONNX Runtime, which looks beside the model; of a proto nobody knows where its files are."""
+    weight = numpy_helper.from_array(np.full(512, 0.5, np.float32), "w")
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"], name="it")], x=value("x", shape=(1, 512)), y=value("y"))
+    proto.graph.initializer.append(weight)
+    onnx.save(proto, str(tmp_path / "m.onnx"), save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert check(tmp_path / "m.onnx", "cpu").verdict == "runs"
+    (tmp_path / "w.bin").rename(tmp_path / "elsewhere")
+    report = check(tmp_path / "m.onnx", "cpu")
+    assert (
+        report.verdict == "refused" and "the file 'w.bin', which holds weights, is missing" in report.findings[0].reason
+    )
+    assert check(onnx.load(tmp_path / "m.onnx", load_external_data=False), "cpu").verdict == "runs"

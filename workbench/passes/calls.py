@@ -31,7 +31,8 @@ def inlinable(model: ir.Model) -> frozenset[ir.OperatorIdentifier]:
 
 def _calls(model: ir.Model) -> Iterator[tuple[ir.Node, ir.Function]]:
     if model.functions:
-        for graph in (model.graph, *model.functions.values()):
+        graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+        for graph in graphs:
             for node in ir.traversal.RecursiveGraphIterator(graph):
                 function = model.functions.get(node.op_identifier())
                 if function is not None:

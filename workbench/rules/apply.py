@@ -128,10 +128,9 @@ def _let_go(graph: ir.Graph) -> None:
         for use in [use for use in value.uses() if use.node.graph is None]:
             use.node.replace_input_with(use.idx, None)
     for node in graph:
-        for value in node.inputs:
-            maker = value.producer() if value is not None else None
-            if value is not None and maker is not None and maker.graph is not graph:
-                raise ValueError(f"it refused a node and had changed {node.name!r}: a refusal leaves all as it was")
+        makers = (value.producer() for value in node.inputs if value is not None)
+        if any(maker is not None and maker.graph is not graph for maker in makers):
+            raise ValueError(f"it refused a node and had changed {node.name!r}: a refusal leaves all as it was")
 
 
 def _miss(rule: Rule, node: ir.Node, refusal: Refusal) -> Miss:
