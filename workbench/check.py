@@ -25,6 +25,7 @@ from workbench.ep import ExecutionProvider, get_ep
 from workbench.ep.kernel_table import KernelTable
 from workbench.errors import UnsupportedError, some
 from workbench.optimize import as_model, compute_dtype
+from workbench.passes.calls import inlinable
 from workbench.passes.cleanup import in_order
 from workbench.passes.legality import boundary, problem_of
 from workbench.passes.loadable import of_one_age, refused
@@ -94,6 +95,7 @@ def _inlined(model: ir.Model, ep: ExecutionProvider) -> tuple[ir.Model, tuple[Fi
         clone = model.clone()
     older = of_one_age(clone, lambda use, opset: getattr(schema(use, opset), "since", None))
     ours = {key for key, function in clone.functions.items() if schema(OpId(function.name, function.domain), 1) is None}
+    ours &= inlinable(clone)
     if ours:
         common.InlinePass(criteria=lambda function: function.identifier() in ours)(clone)
     nodes = ir.traversal.RecursiveGraphIterator(clone.graph)

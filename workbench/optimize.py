@@ -89,7 +89,7 @@ def optimize(
     Raises:
         UnknownNameError: unknown execution provider, dtype, role or stage.
         UnsupportedError: the provider does not compute in this dtype.
-        ArgumentError: ``rules`` holds something else, or two rules of one name.
+        ArgumentError: ``rules`` holds something else, or two rules of one name; a proto that cannot be read.
         ModelFileError: a path that holds no readable model, or a graph with a cycle or with readers of nothing.
         FusionError, LegalityError: with ``strict``.
     """
@@ -149,7 +149,9 @@ def as_model(model: Any) -> ir.Model:
     if isinstance(model, Mapping) and hasattr(model, "model"):
         return model.model
     if type(model).__name__ == "ModelProto":
-        return ir.from_proto(model)
+        from workbench.package.unreadable import of_proto
+
+        return of_proto("model", model)
     raise WorkbenchError(
         f"Expected an onnx_ir.Model, an onnx.ModelProto, a path or a one-model Package; found {type(model).__name__}."
     )

@@ -26,11 +26,13 @@ from workbench import (
     WorkbenchError,
     build,
     build_from_module,
+    check,
     compare,
     load,
     optimize,
     run,
 )
+from workbench.analysis.histogram import histogram
 from workbench.passes.fold import fold
 from workbench.passes.wellformed import check_values
 from workbench.runtime.ort_cpu import OrtCpuSession
@@ -265,3 +267,13 @@ def test_floats_of_every_width_are(tmp_path: Path) -> None:
     for dtype in (np.float16, np.float64, ml_dtypes.bfloat16):
         save_file({n: w.astype(dtype) for n, w in CASES["gqa"].weights.items()}, folder / "model.safetensors")
         assert build(folder).bind_report.complete  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("use", [lambda m: optimize(m, execution_provider="cpu"), lambda m: check(m, "cpu"), histogram])
+def test_a_proto_that_cannot_be_read(use: Callable[[Any], Any]) -> None:
+    """A sparse weight: the deserializer's own error prints the whole graph."""
+    values, places = helper.make_tensor("v", TensorProto.FLOAT, [1], [1.0]), helper.make_tensor("i", 7, [1], [0])
+    node = helper.make_node("Constant", [], ["y"], sparse_value=helper.make_sparse_tensor(values, places, [2]))
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    with pytest.raises(ArgumentError, match=r"^model is not a usable ModelProto: Sparse tensors .*[^\n]{1,200}$"):
+        use(helper.make_model(helper.make_graph([node], "g", [], [out])))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from workbench.check import check
 from workbench.errors import ModelFileError, UnknownNameError
@@ -43,6 +45,16 @@ def model(
     return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=10)
 
 
+def two() -> onnx.FunctionProto:
+    """A function with two outputs."""
+    body = [node("Relu"), node("Neg", y="z")]
+    return helper.make_function("own", "Two", ["x"], ["y", "z"], body, [helper.make_opsetid("", 17)])
+
+
+def call_two(x: str, *y: str) -> onnx.NodeProto:
+    return helper.make_node("Two", x.split(), list(y), name="it", domain="own")
+
+
 CALL = node("Act", domain="own")
 SEQUENCE = helper.make_tensor_sequence_value_info("y", FLOAT, None)
 ODD: dict[str, tuple[Callable[[], onnx.ModelProto], set[str]]] = {
@@ -66,6 +78,9 @@ ODD: dict[str, tuple[Callable[[], onnx.ModelProto], set[str]]] = {
             function("Act", [node("Erf")]), function("Outer", [CALL]),
         ]), set(),
     ),
+    "a call with too few outputs": (lambda: model([call_two("x", "y")], functions=[two()]), {"graph", "domain"}),
+    "a call with too many outputs": (lambda: model([call_two("x", *"ytu")], functions=[two()]), {"graph", "domain"}),
+    "a call with too many inputs": (lambda: model([call_two("x x", "y", "t")], functions=[two()]), {"graph", "domain"}),
     "a body with an unknown operator": (
         lambda: model([CALL], functions=[function("Act", [node("Thing")])]), {"unknown operator"},
     ),
@@ -146,3 +161,18 @@ def test_functions_in_a_circle_are_refused(names: tuple[str, ...]) -> None:
     ):  # fmt: skip
         with pytest.raises(ModelFileError, match=said):
             ask()
+
+
+def test_weights_whose_file_is_missing(tmp_path: Path) -> None:
+    """As ONNX Runtime, which looks beside the model; of a proto nobody knows where its files are."""
+    weight = numpy_helper.from_array(np.full(512, 0.5, np.float32), "w")
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"], name="it")], x=value("x", shape=(1, 512)), y=value("y"))
+    proto.graph.initializer.append(weight)
+    onnx.save(proto, str(tmp_path / "m.onnx"), save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert check(tmp_path / "m.onnx", "cpu").verdict == "runs"
+    (tmp_path / "w.bin").rename(tmp_path / "elsewhere")
+    report = check(tmp_path / "m.onnx", "cpu")
+    assert (
+        report.verdict == "refused" and "the file 'w.bin', which holds weights, is missing" in report.findings[0].reason
+    )
+    assert check(onnx.load(tmp_path / "m.onnx", load_external_data=False), "cpu").verdict == "runs"

@@ -15,6 +15,15 @@ from workbench.passes.cleanup import sort_nodes
 from workbench.passes.repeated import merge_repeated
 from workbench.rules import RULES, Rule
 
+X = "g (float[2] x) => (float[2] y)"
+DIFFERENT = {
+    "zero and minus zero": f"""{X} {{ a = Constant <value_float = 0.0> () b = Constant <value_float = -0.0> ()
+      c = Div (x, a) d = Div (x, b) y = Sub (c, d) }}""",
+    "two draws": f"{X} {{ a = Bernoulli (x) b = Bernoulli (x) y = Sub (a, b) }}",
+    "two functions that draw": f"{X} {{ a = own.F (x) b = own.F (x) y = Sub (a, b) }}",
+}
+DRAWS = """<domain: "own", opset_import: ["" : 24, "own" : 1]> F (x) => (y) { y = own.G (x) }
+<domain: "own", opset_import: ["" : 24]> G (x) => (y) { y = RandomNormalLike (x) }"""
 HEADER = '<ir_version: 10, opset_import: ["" : 24]>'
 PLAIN = "g (float[2] x) => (float[2] y) { a = Relu (x) b = Relu (x) y = Add (a, b) }"
 BOTH_OUT = "g (float[2] x) => (float[2] y, float[2] z) { y = Relu (x) z = Relu (x) }"
@@ -43,20 +52,23 @@ def test_as_the_pass_of_onnx_ir(text: str) -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "g (float[2] x) => (float[2] y) { a = Bernoulli (x) b = Bernoulli (x) y = Add (a, b) }",
-        """g (float[2] x) => (float[2] y) { a = Constant <value_float = 0.0> () b = Constant <value_float = -0.0> ()
-          c = Div (x, a) d = Div (x, b) y = Add (c, d) }""",
-    ],
-    ids=["draws", "signed zero"],
-)
-def test_what_only_looks_repeated_stays(text: str) -> None:
-    model = parsed(f"{HEADER} {text}")
-    before = str(ir.to_proto(model).graph)
+@pytest.mark.parametrize("text", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_what_is_not_the_same(text: str) -> None:
+    model = parsed(f'<ir_version: 10, opset_import: ["" : 24, "own" : 1]> {text} {DRAWS}')
+    before = [node.op_type for node in model.graph]
     merge_repeated(model)
-    assert str(ir.to_proto(model).graph) == before
+    assert [node.op_type for node in model.graph] == before
+
+
+def test_strings_are_told_apart_and_types_left_alone() -> None:
+    """A type has no place in the parser's text."""
+    kind = ir.AttrTypeProto("type", ir.TypeAndShape(ir.TensorType(ir.DataType.FLOAT), None))
+    words = [ir.node("Constant", [], {"value": ir.tensor(["a" * 40, word])}) for word in ("b", "b", "c")]
+    kinds = [ir.node("Optional", [], {"type": kind}) for _ in "xy"]
+    nodes = [*words, *kinds]
+    graph = ir.Graph([], [node.outputs[0] for node in nodes], nodes=nodes, opset_imports={"": 24})
+    merge_repeated(ir.Model(graph, ir_version=10))
+    assert [node.op_type for node in graph] == ["Constant", "Identity", "Constant", "Optional", "Optional"]
 
 
 def test_an_output_that_is_left_out_stands_for_none() -> None:

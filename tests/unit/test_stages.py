@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+import numpy as np
 import onnx_ir as ir
 import pytest
 
@@ -13,7 +14,7 @@ from tests.unit.rules.graphs import rule as built_in
 from workbench import optimize
 from workbench.ep import execution_providers
 from workbench.errors import FusionError, UnknownNameError
-from workbench.rules import RULES, Rewrite, Rule, Site
+from workbench.rules import RULES, Refusal, Rewrite, Rule, Site
 from workbench.rules.graph import new, required
 from workbench.types import OpId, Stage
 
@@ -177,3 +178,47 @@ def test_a_refused_rewrite_leaves_no_reader_behind() -> None:
     graph = made.model.graph
     values = [*graph.inputs, *graph.initializers.values(), *(v for node in graph for v in node.outputs)]
     assert [value.name for value in values if any(use.node.graph is None for use in value.uses())] == []
+
+
+# --- rules that anybody writes ----------------------------------------------------------------------------
+CHAIN = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[2] x) => (float[2] y, float[2] z) { a = Abs (x) s = Sigmoid (a) b = Abs (s) z = Abs (b) y = Neg (b) }"""
+
+
+def test_a_value_that_was_there_before_keeps_its_name() -> None:
+    """Numbers here are not negative: Abs may go. The input stays x, and z is a copy."""
+
+    def leave_out(site: Site) -> Rewrite:
+        return Rewrite([], {site.node.outputs[0]: required(site.node, 0)})
+
+    mine = Rule("fuse/no_abs", Stage.FUSE, (OpId("Abs"),), frozenset(), frozenset(), leave_out, "numbers above zero")
+    made = optimize(parsed(CHAIN), execution_provider="cpu", rules=(mine,), record=True)
+    assert [value.name for value in (*made.model.graph.inputs, *made.model.graph.outputs)] == ["x", "y", "z"]
+    assert sorted(node.op_type for node in made.model.graph) == ["Identity", "Neg", "Sigmoid"]
+    assert distance(parsed(CHAIN), made.model, {"x": np.array([0.5, 2.0], np.float32)}) == 0
+
+
+def test_a_refusal_that_has_changed_something() -> None:
+    def spoil(site: Site) -> Rewrite:
+        new_one = new(OpId("Exp"), [site.node.inputs[0]], like=[site.node.outputs[0]])
+        site.node.replace_input_with(0, new_one.outputs[0])
+        raise Refusal("no")
+
+    mine = Rule("fuse/spoil", Stage.FUSE, (OpId("Abs"),), frozenset(), frozenset(), spoil, "nothing")
+    made = optimize(parsed(CHAIN), execution_provider="cpu", rules=(mine,))
+    assert "it refused a node and had changed" in made.report.diagnostics[0].message
+    assert [n.op_type for n in made.model.graph] == [n.op_type for n in parsed(CHAIN).graph]
+
+
+def test_what_a_rule_meets_that_walks_the_graph() -> None:
+    """Nodes that are on their way out say so."""
+    met: list[list[str]] = []
+
+    def walk(site: Site) -> Rewrite:
+        met.append([f"{n.op_type} {len([v for v in n.inputs if v])}" for n in site.model.graph if n.graph is None])
+        made = new(OpId("Exp"), [site.node.inputs[0]], like=[site.node.outputs[0]])
+        return Rewrite([made], {site.node.outputs[0]: made.outputs[0]})
+
+    mine = Rule("fuse/walk", Stage.FUSE, (OpId("Abs"),), frozenset(), frozenset(), walk, "nothing")
+    optimize(parsed(CHAIN), execution_provider="cpu", rules=(mine,))
+    assert met == [["Abs 0"] * count for count in range(3)]

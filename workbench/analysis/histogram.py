@@ -19,6 +19,7 @@ import onnx_ir as ir
 
 from workbench.analysis.markup import block, plural, table
 from workbench.errors import ModelFileError, UnsupportedError, root_cause
+from workbench.package.unreadable import of_proto
 from workbench.types import OpId
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def as_model(model: Any) -> ir.Model:
     if isinstance(model, ir.Model):
         return model
     if isinstance(model, onnx.ModelProto):
-        return ir.from_proto(model)
+        return of_proto("model", model)
     if isinstance(model, str | Path):
         return _read(Path(model))
     if isinstance(model, Mapping):

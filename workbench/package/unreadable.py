@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import onnx_ir as ir
+
+from workbench.errors import ArgumentError, root_cause
+
+if TYPE_CHECKING:
+    import onnx
 
 _MAGIC = (
     (b"GGUF", "It is a GGUF file: give it to build(), which makes graphs of it."),
@@ -42,3 +50,15 @@ def hint(path: Path, text: bool) -> str:
         return "It begins like ONNX's binary form: name it .onnx."
     found = next((what for magic, what in _MAGIC if head.lstrip().startswith(magic)), _AGAIN)
     return _AGAIN if text and found.endswith(f"name it {path.suffix.lower()}.") else found
+
+
+def of_proto(argument: str, proto: onnx.ModelProto) -> ir.Model:
+    """The model of a proto.
+
+    Raises:
+        ArgumentError: it holds what cannot be read, a sparse weight say; the text names the argument.
+    """
+    try:
+        return ir.from_proto(proto)
+    except Exception as error:  # the deserializer's errors share no base
+        raise ArgumentError(f"{argument} is not a usable ModelProto: {root_cause(error)}.") from error

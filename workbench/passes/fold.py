@@ -14,6 +14,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from workbench.passes.calls import inlinable
 from workbench.passes.repeated import merge_repeated
 from workbench.rules.discard import Discard
 from workbench.rules.recorder import Tell, quiet
@@ -34,7 +35,8 @@ def fold(model: ir.Model, *, inline: bool, tell: Tell = quiet) -> None:
     merge_repeated(model)
     tell("fold/repeated", fold)
     if inline and any(function.domain == WB_DOMAIN for function in model.functions.values()):
-        common.InlinePass(criteria=lambda function: function.domain == WB_DOMAIN)(model)
+        fit = inlinable(model)
+        common.InlinePass(criteria=lambda f: f.domain == WB_DOMAIN and f.identifier() in fit)(model)
         common.NameFixPass()(model)
     tell("fold/inline", fold)
     discard = Discard(model.graph)

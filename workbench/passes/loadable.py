@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import collections
+import os
 from collections.abc import Callable, Iterator
 
 import onnx_ir as ir
 
+from workbench.passes.calls import misfits
 from workbench.types import OpId
 
 Since = Callable[[OpId, int], int | None]
 
 
 def refused(model: ir.Model) -> Iterator[tuple[str, str]]:
-    """``(node or value, sentence)``: two nodes of one name in one graph, an input without a type."""
+    """``(node or value, sentence)``: two nodes of one name in one graph, a call that does not fit its
+    function, an input without a type."""
     for graph in model.graphs():
         counts = collections.Counter(node.name for node in graph if node.name)
         for name in (name for name, count in counts.items() if count > 1):
             yield name, f"{counts[name]} nodes of one graph are called {name!r}; optimize() gives names of their own"
+    yield from ((node.name or "", text) for node, text in misfits(model))
+    yield from _without_data(model)
     for value in model.graph.inputs:
         if value.type is None:
             yield value.name or "", f"the input {value.name!r} has no type; say which when the model is exported"
+
+
+def _without_data(model: ir.Model) -> Iterator[tuple[str, str]]:
+    """Files beside the model that are not there; of a model from memory nobody knows where they would be."""
+    tensors = (value.const_value for graph in model.graphs() for value in graph.initializers.values())
+    places = {
+        os.path.join(tensor.base_dir, tensor.location): str(tensor.location)
+        for tensor in tensors if isinstance(tensor, ir.ExternalTensor) and tensor.base_dir
+    }  # fmt: skip
+    for path, location in places.items():
+        if not os.path.exists(path):
+            yield "", f"the file {location!r}, which holds weights, is missing; put it beside the model"
 
 
 def of_one_age(model: ir.Model, since: Since) -> tuple[tuple[str, str], ...]:

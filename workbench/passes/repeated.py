@@ -1,14 +1,13 @@
 """Repeated nodes: one for all that compute the same from the same values.
 
 As onnx-ir's ``CommonSubexpressionEliminationPass``, which reads all outputs of a graph for each node that it removes:
-with two outputs for each layer that is quadratic in layers. Unlike it (1.1.0), this tells 0.0 from -0.0, an output that
-is left out from one that is read, and leaves Bernoulli alone.
+with two outputs for each layer that is quadratic in layers. Unlike it (1.1.0), this tells 0.0 from -0.0 and an output
+that is left out from one that is read, leaves what draws alone, and takes no harm from an attribute that is a type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 import onnx_ir as ir
 
@@ -16,50 +15,60 @@ from workbench.rules.discard import Discard
 
 LARGEST = 10
 """Elements of a tensor that is still compared; more are weights."""
-_LISTS = (ir.AttributeType.INTS, ir.AttributeType.STRINGS)
-_BODIES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+_KINDS = ir.AttributeType
+_PLAIN = (_KINDS.INT, _KINDS.FLOAT, _KINDS.STRING, _KINDS.INTS, _KINDS.FLOATS, _KINDS.STRINGS)
 _RANDOM = frozenset(
-    {"RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike", "Multinomial", "Bernoulli"}
+    {"RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike", "Multinomial", "Bernoulli", "Dropout"}
 )
-"""Operators that draw: two of them are two draws."""
 
 
 def merge_repeated(model: ir.Model) -> None:
     """Let the first of equal nodes stand for the others, in place; names of outputs stay."""
     discard = Discard(model.graph)
     first: dict[Hashable, ir.Node] = {}
+    draws = _drawing(model)
     for node in model.graph:
-        key = _key(node)
+        key = _key(node) if not _draws(node, draws) else None
         same = first.setdefault(key, node) if key is not None else node
         if same is not node:
             _merge(discard, node, same)
     discard.flush()
 
 
+def _draws(node: ir.Node, functions: frozenset[ir.OperatorIdentifier]) -> bool:
+    """Whether a node may give something else each time."""
+    return node.op_type in _RANDOM and node.domain == "" or node.op_identifier() in functions
+
+
+def _drawing(model: ir.Model) -> frozenset[ir.OperatorIdentifier]:
+    """The functions that draw random numbers, by themselves or by what they call."""
+    found: frozenset[ir.OperatorIdentifier] = frozenset()
+    while True:
+        more = {key for key, one in model.functions.items() if any(_draws(node, found) for node in one.all_nodes())}
+        if more == found:
+            return found
+        found = frozenset(more)
+
+
 def _key(node: ir.Node) -> Hashable:
-    """Equal for nodes that compute the same; None for those that are left alone."""
-    if node.op_type in _RANDOM and node.domain == "":
-        return None
+    """Equal for nodes that compute the same; None for those that are left alone: with bodies, types, weights."""
     attributes = []
     for name, attribute in node.attributes.items():
-        if attribute.type in _BODIES:
+        if attribute.type is _KINDS.TENSOR and attribute.value.size <= LARGEST:
+            attributes.append((name, _tensor(attribute.value)))
+        elif attribute.type in _PLAIN:
+            attributes.append((name, f"{attribute.type} {attribute.value!r}"))  # as text -0.0 is not 0.0, nor 1 1.0
+        else:
             return None
-        if attribute.type is ir.AttributeType.TENSOR and attribute.value.size > LARGEST:
-            return None
-        attributes.append((name, _value(attribute)))
     given = tuple(value.name != "" for value in node.outputs)  # an output that is left out cannot stand for one
     return (*node.op_identifier(), given, tuple(map(id, node.inputs)), tuple(sorted(attributes)))
 
 
-def _value(attribute: ir.Attr) -> Any:
-    if attribute.type in (ir.AttributeType.FLOAT, ir.AttributeType.FLOATS):
-        return repr(attribute.value)  # 0.0 and -0.0 are equal as numbers, and no node that has them is
-    if attribute.type in _LISTS:
-        return tuple(attribute.value)
-    if attribute.type is ir.AttributeType.TENSOR:
-        array = attribute.value.numpy()
-        return array.shape, str(array.dtype), array.tobytes()
-    return attribute.value
+def _tensor(tensor: ir.TensorProtocol) -> str:
+    """Shape, dtype and numbers, exactly."""
+    array = tensor.numpy()
+    numbers = array.tolist() if array.dtype == object else array.tobytes()  # strings are objects: bytes are addresses
+    return f"{tensor.dtype} {array.shape} {numbers!r}"
 
 
 def _merge(discard: Discard, node: ir.Node, same: ir.Node) -> None:

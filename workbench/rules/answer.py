@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import onnx_ir as ir
 
 from workbench.errors import WorkbenchError
@@ -9,7 +11,7 @@ from workbench.rules.base import Rewrite, Rule, Site
 
 
 def answer(rule: Rule, site: Site) -> Rewrite:
-    """What a rule wants done at a node.
+    """What a rule wants done at a node. With a copy where an output of the graph is to be what is there already.
 
     Raises:
         Refusal: it leaves the node alone.
@@ -18,7 +20,7 @@ def answer(rule: Rule, site: Site) -> Rewrite:
     change = rule.rewrite(site)
     if wrong := _wrong(change, site.model.graph):
         raise WorkbenchError(f"{_where(rule, site.node)} {wrong} Correct its rewrite function.")
-    return change
+    return _with_copies(change)
 
 
 def sort(graph: ir.Graph, rule: Rule) -> None:
@@ -47,6 +49,8 @@ def _wrong(change: object, graph: ir.Graph) -> str:
         if node.graph is not None:
             return f"gives {node.name!r} ({node.op_type}) as new, which is in a graph already; give a node of its own."
     for old, new in change.replace.items():
+        if old is new:
+            return f"puts {new.name!r} in its own place."
         if not _is_made(new, change, graph):
             return f"puts {new.name!r} in the place of {old.name!r}, and nothing makes it."
     return ""
@@ -57,3 +61,15 @@ def _is_made(value: ir.Value, change: Rewrite, graph: ir.Graph) -> bool:
     if maker is None:
         return value.is_graph_input() or value.is_initializer()
     return maker.graph is graph or any(maker is node for node in change.nodes)
+
+
+def _with_copies(change: Rewrite) -> Rewrite:
+    """An output of a graph keeps its name, and so does a value that was there before: between them stands Identity."""
+    copies: dict[ir.Value, ir.Node] = {}
+    for old, new in change.replace.items():
+        if old.is_graph_output() and new.producer() not in change.nodes:
+            copies[old] = ir.node("Identity", [new], outputs=[ir.Value(type=old.type, shape=old.shape)])
+    if not copies:
+        return change
+    replace = dict(change.replace) | {old: copy.outputs[0] for old, copy in copies.items()}
+    return dataclasses.replace(change, nodes=[*change.nodes, *copies.values()], replace=replace)

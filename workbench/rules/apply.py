@@ -118,11 +118,19 @@ def _ask(work: _Work, site: Site, misses: list[Miss]) -> list[Miss]:
 
 
 def _let_go(graph: ir.Graph) -> None:
-    """Take back what refused rewrites had made: a node that stands nowhere still counts as a reader of its inputs."""
+    """Take back what refused rewrites had made: a node that stands nowhere still counts as a reader of its inputs.
+
+    Raises:
+        ValueError: a node reads what was taken back, so a refusal had changed it.
+    """
     made = (value for node in graph for value in node.outputs)
     for value in (*graph.inputs, *graph.initializers.values(), *made):
         for use in [use for use in value.uses() if use.node.graph is None]:
             use.node.replace_input_with(use.idx, None)
+    for node in graph:
+        makers = (value.producer() for value in node.inputs if value is not None)
+        if any(maker is not None and maker.graph is not graph for maker in makers):
+            raise ValueError(f"it refused a node and had changed {node.name!r}: a refusal leaves all as it was")
 
 
 def _miss(rule: Rule, node: ir.Node, refusal: Refusal) -> Miss:
@@ -145,7 +153,8 @@ def _replace(work: _Work, site: Site, change: Rewrite) -> list[ir.Node]:
     graph.insert_before(anchor, change.nodes)
     discard.replace(change.replace)
     for before, after in change.replace.items():  # same tensor, same name: runs of both graphs can be compared by it
-        after.name, before.name = before.name, f"{before.name}/replaced"
+        if after.producer() in change.nodes:  # what stood in the graph before keeps its own
+            after.name, before.name = before.name, f"{before.name}/replaced"
     removed = [node for old in change.replace for node in discard.dead(old.producer())]
     _mark(change, anchor, work.rule, removed)
     for use, overload in change.functions:

@@ -42,6 +42,8 @@ def every(node: ir.Node) -> bool:
 class Rewrite:
     """New nodes to stand where the anchor stood, and which old values they replace.
 
+    A value that takes the place of another takes its name as well, if it is new.
+
     ``functions`` names the semantic functions (and overloads) used by ``nodes``. ``left`` says what the rewrite could
     have taken with it and did not, and why. ``initializers`` are weights made from others.
     """
@@ -58,7 +60,8 @@ class Site:
     """Where a rule works: the anchor and what the plan allows there. Never an execution provider.
 
     ``allows`` holds the optional features of the produced operator that the kernel has; ``inline`` says that no
-    function of ours may stay.
+    function of ours may stay. The model is for reading. A rule that walks ``model.graph`` passes over nodes that were
+    replaced before: until the rule is through they are still listed, with ``node.graph`` None and no inputs.
     """
 
     node: ir.Node

@@ -39,7 +39,7 @@ def _packed(node: ir.Node) -> bool:
 FEATURES: Mapping[OpId, Mapping[str, Asks]] = {
     OpId("Attention"): {
         "cache": _given(4),
-        "three_axes": lambda node: rank(node.inputs[0]) == 3,
+        "three_axes": lambda node: rank(value_in(node, 0)) == 3,
         "softcap": _set("softcap"),
         "float_mask": _float_mask,
     },

@@ -123,6 +123,12 @@ MS_MISSES = {
         ms("y = com.microsoft.FastGelu (q)", opset=19), "precondition",
         "the graph is of opset 19, and the standard has Gelu from 20 on",
     ),
+    "a second input of one": (
+        ms("y = com.microsoft.Gelu (q, q)"), "unmatched", "it has 2 inputs, and the operator 1",
+    ),
+    "a bias that is left out": (
+        ms("y = com.microsoft.BiasGelu (q)"), "unmatched", "BiasGelu lacks its input 1",
+    ),
     "packed and causal": (
         ms("y = com.microsoft.Attention <num_heads = 4, unidirectional = 1> (q, w, bias)",
            inputs=", float[64, 192] w, float[192] bias"), "precondition",

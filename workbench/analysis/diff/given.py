@@ -12,7 +12,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from workbench.errors import ArgumentError, root_cause, wrong_type
+from workbench.errors import wrong_type
+from workbench.package.unreadable import of_proto
 from workbench.types import dtype_word
 
 ALLOWED = "an ir.Model, an onnx.ModelProto, the path of an ONNX file or folder, a Package of one model or an Optimized"
@@ -38,7 +39,7 @@ def take(argument: str, found: Any) -> Given:
     if isinstance(found, ir.Model):
         return Given(found, found.graph.name or argument)
     if isinstance(found, onnx.ModelProto):
-        return Given(_parsed(argument, found), found.graph.name or argument)
+        return Given(of_proto(argument, found), found.graph.name or argument)
     if isinstance(found, str | os.PathLike):
         return _stored(Path(found))
     if isinstance(found, Mapping) and hasattr(found, "models"):
@@ -61,13 +62,6 @@ def _stored(path: Path) -> Given:
     found = _package(load(place))
     name = path.name if path.is_dir() else path.stem if path.stem != "model" else path.resolve().parent.name
     return dataclasses.replace(found, label=name or str(path))
-
-
-def _parsed(argument: str, proto: onnx.ModelProto) -> ir.Model:
-    try:
-        return ir.from_proto(proto)
-    except Exception as error:  # the deserializer's errors share no base
-        raise ArgumentError(f"{argument} is not a usable ModelProto: {root_cause(error)}.") from error
 
 
 def _package(package: Any) -> Given:

@@ -71,7 +71,7 @@ def rewrite(site: Site) -> Rewrite:
 
 def _head_size(node: ir.Node, index: int, heads: int) -> int | None:
     """From the cache, else from the width of keys or values."""
-    past, width = value_in(node, index + 3), last_dim(node.inputs[index])
+    past, width = value_in(node, index + 3), last_dim(required(node, index))
     if past is not None:
         return last_dim(past)
     return width // heads if width is not None and heads and width % heads == 0 else None
@@ -79,7 +79,7 @@ def _head_size(node: ir.Node, index: int, heads: int) -> int | None:
 
 def _check(node: ir.Node) -> None:
     mask = value_in(node, 3)
-    if rank(node.inputs[0]) != 3 or (value_in(node, 4) is None) != (value_in(node, 5) is None):
+    if rank(required(node, 0)) != 3 or (value_in(node, 4) is None) != (value_in(node, 5) is None):
         raise Refusal("only a query [B, S, H*D] is lowered, with a whole cache or none", kind="unmatched")
     if mask is not None and (rank(mask) != 4 or mask.dtype is None):
         raise Refusal("only a mask of four axes and of known dtype is lowered", kind="unmatched")

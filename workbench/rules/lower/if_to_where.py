@@ -37,7 +37,9 @@ def rewrite(site: Site) -> Rewrite:
     node = site.node
     if use_of(node) != IF:
         return other_body(node, WITHOUT_IF)
-    branches = [node.attributes[name].as_graph() for name in ("then_branch", "else_branch")]
+    branches = [node.attributes[name].as_graph() for name in ("then_branch", "else_branch") if name in node.attributes]
+    if len(branches) != 2 or any(len(branch.outputs) != len(node.outputs) for branch in branches):
+        raise Refusal("it has not two branches with an output for each of its own", kind="unmatched")
     for word, branch in zip(("then", "else"), branches, strict=True):
         _check(word, branch)
     _check_outputs(node, branches)

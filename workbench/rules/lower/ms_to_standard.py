@@ -44,7 +44,7 @@ def _mha(site: Site) -> Rewrite:
     given = [name for name, index in attention.INPUTS.items() if value_in(node, index) is not None]
     if any(value_in(node, index) is not None for index in (6, 7, 8, 9)) or attr(node, "unidirectional", 0):
         raise Refusal("it has a cache or looks back only, and no body is written for that")
-    if rank(node.inputs[0]) != 3 or not {"query", "key", "value"} <= set(given):
+    if not {"query", "key", "value"} <= set(given) or rank(value_in(node, 0)) != 3:
         raise Refusal("query, key and value are not three inputs of three axes", kind="unmatched")
     if "key_padding_mask" in given and rank(value_in(node, 4)) != 2:
         raise Refusal("key_padding_mask is not [B, T]", kind="unmatched")
@@ -102,7 +102,7 @@ def _rotary(site: Site) -> Rewrite:
     node = site.node
     if rank(value_in(node, 1)) != 2 or attr(node, "is_packed_batching", 0) or attr(node, "scale", 1.0) != 1.0:
         raise Refusal("positions are not [B, S], or it is packed or scaled", kind="unmatched")
-    heads, apart = attr(node, "num_heads", 0), rank(node.inputs[0])
+    heads, apart = attr(node, "num_heads", 0), rank(value_in(node, 0))
     if apart not in (3, 4):
         raise Refusal("its input has neither three axes nor four", kind="unmatched")
     if apart == 3 and not heads:
@@ -129,7 +129,10 @@ def _simple(site: Site) -> Rewrite:
         raise Refusal(f"the graph is of opset {opset(site.model)}, and the standard has Gelu from {SINCE[GELU]} on")
     bias = value_in(site.node, 1)
     features = ["bias"] if bias is not None and use_of(site.node) == FAST_GELU else []
-    return _call(site, features, [value for value in site.node.inputs if value is not None], {})
+    known = 2 if features or use_of(site.node) == BIAS_GELU else 1
+    if len(site.node.inputs) > known:
+        raise Refusal(f"it has {len(site.node.inputs)} inputs, and the operator {known}", kind="unmatched")
+    return _call(site, features, [required(site.node, index) for index in range(known)], {})
 
 
 def _whole(site: Site, features: Sequence[str], inputs: Sequence[ir.Value], attributes: Mapping[str, Any]) -> Rewrite:
