@@ -107,6 +107,24 @@ def test_ctrl_c_ends_with_what_there_is(tmp_path: Path, repo: Path) -> None:
 
 
 @genai
+def test_ctrl_c_while_a_piece_is_written(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.cli import export as verbs
+
+    exported(tmp_path / "x")
+    written: list[str] = []
+
+    def emit(text: str) -> None:
+        written.append(text)
+        if len(written) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(verbs, "emit", emit)
+    main(["run", str(tmp_path / "x"), "-p", "abc", "-n", "9", "--greedy", "--raw"])
+    err = capsys.readouterr().err
+    assert "3 tokens (interrupted)" in err and "Traceback" not in err and written[-1] == "\n"
+
+
+@genai
 def test_run_without_a_tokenizer(tmp_path: Path, capsys: Capture) -> None:
     exported(tmp_path / "x", tokenizer=False)
     assert main(["run", str(tmp_path / "x"), "-p", "abc"]) == 1

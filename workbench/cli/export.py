@@ -151,9 +151,12 @@ def run(
 def _say_run(pieces: ChatStream, as_json: bool) -> None:
     from workbench.cli.document import to_json
 
-    for piece in pieces:
-        if not as_json:
-            emit(piece)
+    try:
+        for piece in pieces:
+            if not as_json:
+                emit(piece)
+    except KeyboardInterrupt:  # while a piece was written
+        pieces.interrupt()
     result = pieces.result
     if as_json:
         emit(to_json(result.to_dict()))

@@ -85,7 +85,8 @@ class ChatResult:
 class ChatStream(Iterator[str]):
     """Pieces of an answer as they come; ``result`` is the whole (what is left is fetched first).
 
-    Ctrl-C while a piece is made ends the answer there: what came so far is the result.
+    Ctrl-C while a piece is made ends the answer there: what came so far is the result. Who is interrupted between two
+    pieces calls ``interrupt``.
     """
 
     def __init__(self, client: GenaiClient, ids: Sequence[int], limit: int, search: Mapping[str, Any]) -> None:
@@ -101,14 +102,18 @@ class ChatStream(Iterator[str]):
         if self._finish is not None:
             raise StopIteration
         try:
-            token = next(self._new)
+            return self._take(next(self._new))
         except StopIteration:
             self._end("length" if len(self._tokens) >= self._limit else "stop")
             raise
         except KeyboardInterrupt:
-            self._end("interrupted")
+            self.interrupt()
             raise StopIteration from None
-        return self._take(token)
+
+    def interrupt(self) -> None:
+        """End the answer here, unless it has ended."""
+        if self._finish is None:
+            self._end("interrupted")
 
     def _take(self, token: int) -> str:
         self._last = time.perf_counter()
