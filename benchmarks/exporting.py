@@ -85,9 +85,9 @@ def _against_copying(folder: Path) -> dict[str, object]:
     report = export(package, folder / "warm", progress=False)
     exporting, copying = [], []
     for run in range(RUNS):
-        copying.append(seconds(lambda run=run: copy(folder / "warm", folder / f"copy{run}")))  # type: ignore[misc]
+        copying.append(seconds(lambda run=run: copy(folder / "warm", folder / f"copy{run}")))
         shutil.rmtree(folder / f"copy{run}")
-        exporting.append(seconds(lambda run=run: export(package, folder / f"x{run}", progress=False)))  # type: ignore[misc]
+        exporting.append(seconds(lambda run=run: export(package, folder / f"x{run}", progress=False)))
         shutil.rmtree(folder / f"x{run}")
     return {
         "bytes": report.size, "exporting_s": round(min(exporting), 3), "copying_s": round(min(copying), 3),

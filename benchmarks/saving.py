@@ -51,9 +51,9 @@ def _measure(execution_provider: str, dtype: str, runs: int, folder: Path) -> di
     manifest = package.save(folder / "warm", progress=False)
     saving, copying = [], []
     for run in range(runs):
-        copying.append(seconds(lambda run=run: copy(folder / "warm", folder / f"copy{run}")))  # type: ignore[misc]
+        copying.append(seconds(lambda run=run: copy(folder / "warm", folder / f"copy{run}")))
         shutil.rmtree(folder / f"copy{run}")
-        saving.append(seconds(lambda run=run: package.save(folder / f"save{run}", progress=False)))  # type: ignore[misc]
+        saving.append(seconds(lambda run=run: package.save(folder / f"save{run}", progress=False)))
         shutil.rmtree(folder / f"save{run}")
     return {
         "benchmark": "saving", "execution_provider": execution_provider, "dtype": dtype, "runs": runs,

@@ -19,7 +19,7 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 if os.environ.get("WORKBENCH_TESTS_WITHOUT_TORCH") == "1":
-    sys.modules["torch"] = None  # type: ignore[assignment]  # makes `import torch` raise ImportError
+    sys.modules["torch"] = None  # makes `import torch` raise ImportError
 
 
 def _installed(module: str) -> bool:

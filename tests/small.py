@@ -44,7 +44,7 @@ def generic(
     for name in sorted(model.graph.initializers):
         value = model.graph.initializers[name]
         if value.const_value is None:
-            shape = value.shape.numpy()  # type: ignore[union-attr]
+            shape = value.shape.numpy()
             drawn = rng.standard_normal(shape) * (0.1 if len(shape) == 1 else 1.5 / shape[-1] ** 0.5)
             value.const_value = ir.tensor(
                 (drawn + (len(shape) == 1 and not name.endswith("bias"))).astype(dtype.numpy()), name=name

@@ -9,8 +9,9 @@ import pytest
 
 from tests import make_goldens
 from tests.make_goldens import SMOLLM2, SMOLLM2_DECODE, SMOLLM2_ROW, SMOLLM2_STEP
+from tests.parity.real import skipped_without_weights
 from tests.unit.export.folders import genai
-from workbench import OfflineError, build
+from workbench import build
 from workbench.export import export, lint
 from workbench.runtime.chat import chat
 from workbench.runtime.client_parity import client_parity
@@ -25,10 +26,8 @@ GREEDY = {"do_sample": False}
 
 
 def exported(folder: Path, ep: str, dtype: str) -> Path:
-    try:
+    with skipped_without_weights():
         package = build(SMOLLM2, execution_provider=ep, dtype=dtype)
-    except OfflineError as error:
-        pytest.skip(str(error))
     report = export(package, folder / ep, progress=False)
     assert report.lint.findings == lint(folder / ep).findings == ()
     return folder / ep

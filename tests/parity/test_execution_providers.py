@@ -90,7 +90,7 @@ GQA = CASES["gqa"]
 
 def _left(model: ir.Model, padding: str) -> list[RowLogits]:
     with OrtCpuSession(model) as session:
-        return batch(session, GQA.rows, GQA.decode, "left", padding)  # type: ignore[arg-type]
+        return batch(session, GQA.rows, GQA.decode, "left", padding)
 
 
 def test_left_padding_is_right_on_the_generic_graph(folder: Path) -> None:

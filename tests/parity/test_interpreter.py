@@ -10,8 +10,9 @@ import pytest
 from tests.families import hf_logits
 from tests.make_goldens import SMOLLM2
 from tests.parity.described import FAMILIES, NEW, ROW, SMOLLM2_TOKENS, made
+from tests.parity.real import skipped_without_weights
 from tests.parity.tiny import saved
-from workbench import OfflineError, build, export
+from workbench import build, export
 from workbench.interpret import WorkflowRun, interpret
 
 pytestmark = pytest.mark.torch
@@ -28,7 +29,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def interpreted(source: object, ep: str, folder: Path, row: list[int]) -> WorkflowRun:
-    package = build(source, execution_provider=ep, dtype="float32")  # type: ignore[arg-type]
+    package = build(source, execution_provider=ep, dtype="float32")
     export(package, folder, runtime="onnx-genai", progress=False)
     return interpret(folder, {"prompt_tokens": [row]}, max_new_tokens=NEW, eos_token_ids=())
 
@@ -48,7 +49,7 @@ def test_logits_of_every_step_are_hugging_faces(place: Path) -> None:
     seed, words = FAMILIES["llama"]
     model = saved("llama", "exercise", place / "again", seed=seed, **words)
     run = interpreted(source, "default", place / "llama-logits", row)
-    ours = np.concatenate([value.array[0] for value in run.trace.value("step.logits")])  # type: ignore[index]
+    ours = np.concatenate([value.array[0] for value in run.trace.value("step.logits")])
     (theirs,) = hf_logits(model, [[*row, *expected[:-1]]])
     assert np.abs(ours - theirs).max() <= LOGITS
 
@@ -75,8 +76,6 @@ def test_a_cache_of_fixed_length(ep: str, end: str, place: Path) -> None:
 @pytest.mark.weights
 @pytest.mark.parametrize("ep", ["cpu", "default"])
 def test_smollm2(ep: str, place: Path) -> None:
-    try:
+    with skipped_without_weights():
         run = interpreted(SMOLLM2, ep, place / f"smollm2-{ep}", ROW)
-    except OfflineError as error:
-        pytest.skip(str(error))
     assert list(run.tokens[0]) == SMOLLM2_TOKENS

@@ -21,9 +21,10 @@ from tests.parity.described import (
     made,
     margin,
 )
+from tests.parity.real import skipped_without_weights
 from tests.parity.tiny import hf_greedy
 from tests.unit.metadata.client import ask
-from workbench import OfflineError, UnsupportedError, build, describe, export
+from workbench import UnsupportedError, build, describe, export
 from workbench.export import ExportReport, lint
 from workbench.package import Package
 from workbench.runtime.genai import GenaiClient
@@ -58,7 +59,7 @@ def test_greedy_tokens_equal_hugging_face(family: str, ep: str, place: Path) -> 
     source, row, expected = made(family, place)
     folder = place / f"{family}-{ep}"
     report = checked(build(source, execution_provider=ep, dtype="float32"), folder)
-    groups = report.metadata.document.workflow.serving.state_service.groups  # type: ignore[union-attr]
+    groups = report.metadata.document.workflow.serving.state_service.groups
     assert set(groups) == SLIDING.get(family, {"full_attention"})
     assert engine_tokens(folder, row) == expected
     if ep == "cpu":
@@ -119,10 +120,8 @@ def test_the_document_is_what_runs(place: Path) -> None:
 @pytest.mark.weights
 @pytest.mark.parametrize("ep", ["cpu", "default"])
 def test_smollm2(ep: str, place: Path) -> None:
-    try:
+    with skipped_without_weights():
         package = build(SMOLLM2, execution_provider=ep, dtype="float32")
-    except OfflineError as error:
-        pytest.skip(str(error))
     report = checked(package, place / f"smollm2-{ep}")
     assert package.encode(PROMPT) == ROW and engine_tokens(report.folder, ROW) == SMOLLM2_TOKENS
     if ep == "cpu":

@@ -24,6 +24,13 @@ _SCORES = f"""
     wrapped = Mod (sum, depth)
     logits = OneHot (wrapped, depth, hot)"""
 """One-hot logits [B, S, V] of ``sum`` [B, S] modulo V."""
+_NEW = """
+    wide = Cast <to = 1> (input_ids)
+    sides = Constant <value_ints: ints = [1, 3]> ()
+    stood = Unsqueeze (wide, sides)
+    shape = Constant <value_ints: ints = [1, 1, 1, 4]> ()
+    new = Expand (stood, shape)"""
+"""What ``input_ids`` add to a cache: entries [B, 1, S, 4]."""
 ENCODER = f"""{_HEAD} encoder (int64[batch, source] input_ids, int64[batch, source] attention_mask)
   => (float[batch, 1, source, 4] present__0__encoder__key, float[batch, 1, source, 4] present__0__encoder__value) {{
     real = Mul (input_ids, attention_mask)
@@ -52,11 +59,7 @@ DECODER = f"""{_HEAD} decoder (int64[batch, sequence] input_ids,
     first = Add (input_ids, column)
     sum = Add (first, length)
     {_SCORES}
-    wide = Cast <to = 1> (input_ids)
-    sides = Constant <value_ints: ints = [1, 3]> ()
-    stood = Unsqueeze (wide, sides)
-    shape = Constant <value_ints: ints = [1, 1, 1, 4]> ()
-    new = Expand (stood, shape)
+    {_NEW}
     present__0__decoder__key = Concat <axis = 2> (past_key_values__0__decoder__key, new)
     present__0__decoder__value = Concat <axis = 2> (past_key_values__0__decoder__value, new)
   }}"""
@@ -76,11 +79,7 @@ HYBRID = f"""{_HEAD} hybrid (int64[batch, sequence] input_ids, int64[batch, tota
     sum = Add (input_ids, column)
     {_SCORES}
     present__0__conv = Add (past__0__conv, one)
-    wide = Cast <to = 1> (input_ids)
-    sides = Constant <value_ints: ints = [1, 3]> ()
-    stood = Unsqueeze (wide, sides)
-    shape = Constant <value_ints: ints = [1, 1, 1, 4]> ()
-    new = Expand (stood, shape)
+    {_NEW}
     present__1__key = Concat <axis = 2> (past_key_values__1__key, new)
     present__1__value = Concat <axis = 2> (past_key_values__1__value, new)
   }}"""

@@ -137,8 +137,8 @@ def test_providers_equal_generic(name: str, execution_provider: str) -> None:
 def test_scaling_changes_the_numbers(name: str) -> None:
     """Else the tests above would prove nothing: the same weights without scaling differ beyond the original length."""
     pair = _pair(name)
-    assert pair.config.rope is not None  # type: ignore[union-attr]
-    plain = dataclasses.replace(pair.config.rope, rope_type="default")  # type: ignore[union-attr]
+    assert pair.config.rope is not None
+    plain = dataclasses.replace(pair.config.rope, rope_type="default")
     other = dataclasses.replace(pair, config=dataclasses.replace(pair.config, rope=plain, max_position_embeddings=128))
     with OrtCpuSession(other.graph()) as session:
         assert distance(_found(session, "above")["alone"], _generic(name, "above")["alone"]) > 1e-2

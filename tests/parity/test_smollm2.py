@@ -13,8 +13,9 @@ import pytest
 
 from tests import make_goldens
 from tests.make_goldens import SMOLLM2, SMOLLM2_DECODE, SMOLLM2_GOLDEN, SMOLLM2_ROW, SMOLLM2_STEP
+from tests.parity.real import skipped_without_weights
 from tests.parity.running import RowLogits, alone
-from workbench import Comparison, OfflineError, ParityReport, compare, execution_providers, generate
+from workbench import Comparison, ParityReport, compare, execution_providers, generate
 from workbench.parity import run_parity
 from workbench.runtime.ort_cpu import OrtCpuSession
 from workbench.types import MS_DOMAIN
@@ -27,10 +28,8 @@ HUGGING_FACE = 2e-4
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    try:
+    with skipped_without_weights():
         return compare(SMOLLM2, execution_providers=execution_providers())
-    except OfflineError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

@@ -24,12 +24,12 @@ LAYERS = CASE.hf["num_hidden_layers"]
 
 
 def _config(**changes: object) -> ModelConfig:
-    return dataclasses.replace(lookup("llama").config(CASE.hf), **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(lookup("llama").config(CASE.hf), **changes)
 
 
 def _build(config: ModelConfig, execution_provider: str, dtype: str = "float32", padding: str = "right") -> Package:
     return build_from_module(
-        filled(CausalLM, CASE.seed), config, execution_provider=execution_provider, dtype=dtype, padding=padding,  # type: ignore[arg-type]
+        filled(CausalLM, CASE.seed), config, execution_provider=execution_provider, dtype=dtype, padding=padding,
     )  # fmt: skip
 
 
@@ -152,4 +152,4 @@ def _attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
     graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", T.FLOAT, None)], [mask])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {"q": q, "k": k, "v": v})[0][0]  # type: ignore[no-any-return]
+    return session.run(None, {"q": q, "k": k, "v": v})[0][0]

@@ -97,7 +97,7 @@ def shared_weight(model: ir.Model, rng: random.Random) -> None:
     ]
     if len(nodes) > 1:
         one, two = rng.sample(nodes, 2)
-        if one.inputs[1].shape == two.inputs[1].shape:  # type: ignore[union-attr]
+        if one.inputs[1].shape == two.inputs[1].shape:
             two.replace_input_with(1, one.inputs[1])
 
 

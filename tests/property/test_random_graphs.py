@@ -87,4 +87,4 @@ def test_a_wrong_rule_is_caught(name: str, rewrite: object, monkeypatch: pytest.
 
 
 def _with(rule: Rule, rewrite: object) -> Rule:
-    return dataclasses.replace(rule, rewrite=rewrite)  # type: ignore[arg-type]
+    return dataclasses.replace(rule, rewrite=rewrite)

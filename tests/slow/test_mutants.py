@@ -53,7 +53,7 @@ def mutants(source: str) -> Iterator[tuple[str, str]]:
     for index in range(len(_weights(tree).elts) if _weights(tree) else 0):
         yield f"weights[{index}]", _without_weight(source, index)
     for index, key in enumerate(_defaults(tree).keys if _defaults(tree) else ()):
-        yield f"defaults[{key.value}]", _without_default(source, index)  # type: ignore[union-attr]
+        yield f"defaults[{key.value}]", _without_default(source, index)
 
 
 def _is_config_call(node: ast.AST) -> bool:
@@ -75,13 +75,13 @@ def _weights(tree: ast.AST) -> ast.Tuple | None:
 def _without_keyword(source: str, call_index: int, index: int) -> str:
     tree = ast.parse(source)
     call = [n for n in ast.walk(tree) if _is_config_call(n)][call_index]
-    del call.keywords[index]  # type: ignore[attr-defined]
+    del call.keywords[index]
     return ast.unparse(tree)
 
 
 def _without_weight(source: str, index: int) -> str:
     tree = ast.parse(source)
-    del _weights(tree).elts[index]  # type: ignore[union-attr]
+    del _weights(tree).elts[index]
     return ast.unparse(tree)
 
 

@@ -53,10 +53,10 @@ row("component that is none", errors.UnknownNameError, "Unknown component of the
     lambda path: DescribedPackage.read(path, kind="ctc", components={"encoder": "encoder.onnx"}, facts=_CTC)
 )
 row("components of another type", errors.ArgumentError, "components must be a mapping", "found list")(
-    lambda path: DescribedPackage.read(path, kind="ctc", components=["a.onnx"], facts=_CTC)  # type: ignore[arg-type]
+    lambda path: DescribedPackage.read(path, kind="ctc", components=["a.onnx"], facts=_CTC)
 )
 row("folder of a described package", errors.ArgumentError, "folder must be a path", "found int 3")(
-    lambda path: DescribedPackage.read(3, kind="hybrid", components={"model": "m.onnx"})  # type: ignore[arg-type]
+    lambda path: DescribedPackage.read(3, kind="hybrid", components={"model": "m.onnx"})
 )
 row("folder that is not there", errors.ModelFileError, "There is no folder", "Give the folder that holds the graphs")(
     lambda path: DescribedPackage.read(path / "none", kind="hybrid", components={"model": "m.onnx"})
@@ -82,7 +82,7 @@ row("fact that is none", errors.UnknownNameError, "Unknown fact of the kind ctc 
     lambda path: read(path, "ctc", ctc(), **_CTC, blank=1)
 )
 row("facts of another type", errors.ArgumentError, "facts must be a mapping", "found list")(
-    lambda path: describe(own("bert"), facts=["mean"])  # type: ignore[arg-type]
+    lambda path: describe(own("bert"), facts=["mean"])
 )
 row("facts where none are asked for", errors.UnknownNameError, "kind decoder takes no facts", "found pooling")(
     lambda path: describe(own("llama"), facts={"pooling": "mean"})
@@ -120,7 +120,7 @@ row("document beside nothing", errors.ModelFileError, "There is no folder", "tha
     lambda path: describe(foreign("ctc", path)).save_beside(path / "none")
 )
 row("document beside a number", errors.ArgumentError, "folder must be a path", "found int 3")(
-    lambda path: describe(foreign("ctc", path)).save_beside(3)  # type: ignore[arg-type]
+    lambda path: describe(foreign("ctc", path)).save_beside(3)
 )
 row("document in the place of another", errors.SaveError, "holds inference_metadata.yaml already", "overwrite=True")(
     lambda path: [describe(foreign("ctc", path)).save_beside(path) for _ in range(2)]

@@ -15,10 +15,10 @@ from workbench.runtime.chat import chat
 row("client of another name", errors.UnknownNameError, "Unknown runtime 'onnxruntime_genai'",
     "Did you mean 'onnxruntime-genai'?")(lambda path: exported(path / "x", runtime="onnxruntime_genai"))  # fmt: skip
 row("export of a path", errors.ArgumentError, "package must be a Package; found str", "build(), load()")(
-    lambda path: export("model", path / "x")  # type: ignore[arg-type]
+    lambda path: export("model", path / "x")
 )
 row("export to nowhere", errors.ArgumentError, "folder must be a path; found NoneType")(
-    lambda path: export(package(), None)  # type: ignore[arg-type]
+    lambda path: export(package(), None)
 )
 row("export of an encoder", errors.UnsupportedError, "runs one decoder", "no configuration of a text generator",
     "Build a text-generation model")(
@@ -35,7 +35,7 @@ row("export over an older one", errors.SaveError, "holds a package already", "Pa
 )
 row("export of a skeleton", errors.SaveError, "have no data", "load_weights=True")(
     lambda path: export(
-        workbench.build({**dict(package().source.hf)}, load_weights=False), path / "x", tokenizer=False  # type: ignore[union-attr]
+        workbench.build({**dict(package().source.hf)}, load_weights=False), path / "x", tokenizer=False
     )
 )  # fmt: skip
 row("search option", errors.UnknownNameError, "Unknown search option 'max_tokens'", "Known: ", "max_length")(
@@ -57,7 +57,7 @@ row("output of none", errors.UnknownNameError, "Unknown value of the graph 'laye
     lambda path: exported(path / "x", outputs=["layer_3"])
 )
 row("lint of nothing", errors.ModelFileError, "nowhere: no such folder")(lambda path: lint(path / "nowhere"))
-row("lint of a number", errors.ArgumentError, "folder must be a path; found int")(lambda path: lint(3))  # type: ignore[arg-type]
+row("lint of a number", errors.ArgumentError, "folder must be a path; found int")(lambda path: lint(3))
 row("chat with nothing", errors.ModelFileError, "is not a folder for onnxruntime-genai", "no such folder", "export()")(
     lambda path: chat(path / "nowhere", "hi")
 )
@@ -71,7 +71,7 @@ row("chat of no tokens", errors.FeedsError, "max_new_tokens is 0; it must be at 
     lambda path: chat(path, "hi", max_new_tokens=0)
 )
 row("chat of a number", errors.ArgumentError, "prompt must be a text or a list of messages; found int")(
-    lambda path: chat(path, 3)  # type: ignore[call-overload]
+    lambda path: chat(path, 3)
 )
 row("chat of half a message", errors.ArgumentError, "each message must be a mapping with the texts role and content")(
     lambda path: chat(path, [{"role": "user"}])
@@ -84,7 +84,7 @@ def without_the_client(path: Path) -> object:
 
     exported(path / "x")
     before = sys.modules.get("onnxruntime_genai")
-    sys.modules["onnxruntime_genai"] = None  # type: ignore[assignment]
+    sys.modules["onnxruntime_genai"] = None
     try:
         return chat(path / "x", "hi")
     finally:

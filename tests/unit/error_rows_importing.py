@@ -37,13 +37,13 @@ def _row(name: str, kind: type[Exception], act: Callable[[Path], object], *parts
 
 
 # --- the folder ---------------------------------------------------------------------------------------------------
-_row("a number", errors.ArgumentError, lambda path: import_genai_config(3), "folder must be a path; found int 3")  # type: ignore[arg-type]
+_row("a number", errors.ArgumentError, lambda path: import_genai_config(3), "folder must be a path; found int 3")
 _row("nothing there", errors.ModelFileError, lambda path: import_genai_config(path / "none"), "none: no such folder")
 _row("a file", errors.ModelFileError, lambda path: import_genai_config(touch(path / "a", "")), "is a file; give its")
 _row("no config", errors.ModelFileError, lambda path: import_genai_config(touch(path / "m" / "a", "").parent),
      "holds no genai_config.json", "nothing to import", "ONNX Runtime GenAI")  # fmt: skip
 _row("permission that is a word", errors.ArgumentError,
-     lambda path: import_genai_config(exported(path / "x").folder, allow_lossy="yes"),  # type: ignore[arg-type]
+     lambda path: import_genai_config(exported(path / "x").folder, allow_lossy="yes"),
      "allow_lossy must be True or False; found str 'yes'")  # fmt: skip
 
 # --- the text -----------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ TEXTS: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "half a character": ('{"\\ud800": 1}', ("half of a character", "Correct it")),
 }
 for _name, (_text, _parts) in TEXTS.items():
-    _row(f"text: {_name}", errors.ConfigError, lambda path, text=_text: with_text(path, text), *_parts)  # type: ignore[misc]
+    _row(f"text: {_name}", errors.ConfigError, lambda path, text=_text: with_text(path, text), *_parts)
 
 # --- losses -------------------------------------------------------------------------------------------------------
 _row("planted key", errors.LossyImportError,

@@ -7,7 +7,7 @@ from tests.unit.metadata.fixtures import base
 from workbench import errors, metadata
 
 row("metadata of another type", errors.ArgumentError, "source must be", "a path", "found int 3")(
-    lambda path: metadata.validate(3)  # type: ignore[arg-type]
+    lambda path: metadata.validate(3)
 )
 row("dialect of metadata", errors.UnknownNameError, "Unknown dialect 'pr-828'", "Did you mean 'pr828'?", "Known:")(
     lambda path: metadata.validate({}, dialect="pr-828")
@@ -37,5 +37,5 @@ row("package_root that is not there", errors.ModelFileError, "There is no folder
     lambda path: metadata.check_ports(base("dec"), path / "none")
 )
 row("package_root of another type", errors.ArgumentError, "package_root must be a path of a folder", "found int 3")(
-    lambda path: metadata.check_ports(base("dec"), 3)  # type: ignore[arg-type]
+    lambda path: metadata.check_ports(base("dec"), 3)
 )

@@ -127,7 +127,7 @@ def test_what_is_valid_is_folded(tmp_path: Path, axis: int) -> None:
     nodes = [helper.make_node("Concat", ["w", "v"], ["t"], axis=axis), helper.make_node("MatMul", ["x", "t"], ["y"])]
     model = load(write(tmp_path / "good.onnx", nodes, {"w": SQUARE, "v": OTHER})).model
     fold(model, inline=False)
-    assert [tuple(value.const_value.shape) for value in model.graph.initializers.values()] == [(3, 7)]  # type: ignore[union-attr]
+    assert [tuple(value.const_value.shape) for value in model.graph.initializers.values()] == [(3, 7)]
 
 
 @pytest.mark.parametrize("part", ["node", "value", "op_type", "attribute", "place", "key"])
@@ -159,7 +159,7 @@ def test_names_that_are_no_text(tmp_path: Path, part: str) -> None:
 def test_what_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     """The library repeats the whole graph in its errors, one time for each level."""
     model = load(write(tmp_path / "good.onnx", [helper.make_node("Relu", ["x"], ["y"])])).model
-    next(iter(model.graph)).metadata_props["key"] = 5  # type: ignore[assignment]
+    next(iter(model.graph)).metadata_props["key"] = 5
     with pytest.raises(ExecutionError, match="^The graph cannot be written for ONNX Runtime: .{,200}$"):
         OrtCpuSession(model)
     with pytest.raises(SaveError, match=r"^model.onnx cannot be written: .{,200}\.$"):
@@ -194,7 +194,7 @@ def test_types_that_nothing_takes(folder: Path, comparison: Comparison, found: A
     tries: dict[str, Callable[[], object]] = {
         "task must be the name of a task, or a Task": lambda: build(folder, found),
         "module_class must be a module's class": lambda: build(folder, module_class=found),
-        "module must be a module, its class": lambda: build_from_module(found, package.config),  # type: ignore[arg-type]
+        "module must be a module, its class": lambda: build_from_module(found, package.config),
         "config must be a ModelConfig": lambda: build_from_module(CausalLM, found),
         "path must be the name of a file": lambda: comparison.save_html(found),
         "parity must be what comparison.parity": lambda: comparison.save_html("x.html", parity=found),
@@ -217,12 +217,12 @@ def test_types_that_nothing_takes(folder: Path, comparison: Comparison, found: A
 
 def test_names_of_providers_are_text(folder: Path) -> None:
     with pytest.raises(ArgumentError, match="each of execution_providers must be a name; found int 5"):
-        compare(folder, execution_providers=["cpu", 5])  # type: ignore[list-item]
+        compare(folder, execution_providers=["cpu", 5])
 
 
 def test_a_factory_that_makes_no_module(comparison: Comparison) -> None:
     with pytest.raises(ArgumentError, match="what the module's factory returns must be an onnxscript.nn.Module"):
-        build_from_module(lambda config, dtype: None, comparison["cpu"].config)  # type: ignore[arg-type, return-value]
+        build_from_module(lambda config, dtype: None, comparison["cpu"].config)
 
 
 @pytest.mark.parametrize("ids", [[-1], [2**32]])
@@ -266,7 +266,7 @@ def test_floats_of_every_width_are(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model", CASES["gqa"])
     for dtype in (np.float16, np.float64, ml_dtypes.bfloat16):
         save_file({n: w.astype(dtype) for n, w in CASES["gqa"].weights.items()}, folder / "model.safetensors")
-        assert build(folder).bind_report.complete  # type: ignore[union-attr]
+        assert build(folder).bind_report.complete
 
 
 @pytest.mark.parametrize("use", [lambda m: optimize(m, execution_provider="cpu"), lambda m: check(m, "cpu"), histogram])

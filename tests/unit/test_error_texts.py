@@ -47,7 +47,7 @@ row("task", errors.UnknownNameError, "Unknown task 'text-generating'", "Did you 
     lambda path: workbench.build(HF, "text-generating", load_weights=False)
 )
 row("padding", errors.UnknownNameError, "Unknown padding 'left'", "Known: any, right")(
-    lambda path: workbench.build(HF, padding="left", load_weights=False)  # type: ignore[arg-type]
+    lambda path: workbench.build(HF, padding="left", load_weights=False)
 )
 row("model_type", errors.UnknownNameError, "Unknown model_type 'lama'", "Did you mean 'llama'?", "build_from_module")(
     lambda path: skeleton(model_type="lama")
@@ -273,7 +273,7 @@ row("unknown input", errors.FeedsError, "inputs are input_ids", "unknown: ids")(
     lambda path: run(built(path), {"ids": np.zeros((1, 3), np.int64)})
 )
 row("feeds that are no mapping", errors.FeedsError, "feeds must map input names to arrays", "found list")(
-    lambda path: Feeds([1, 2])  # type: ignore[arg-type]
+    lambda path: Feeds([1, 2])
 )
 
 
@@ -295,7 +295,7 @@ row("prompt without a tokenizer", errors.FeedsError, "has no tokenizer", "give t
 # --- packages and ONNX files ---------------------------------------------------------------------------------------
 row("no such package", errors.ModelFileError, "nowhere: no such file or folder")(lambda path: load(path / "nowhere"))
 row("bytes", errors.ArgumentError, "load() takes a path, found bytes", "write them to a file first")(
-    lambda path: load(b"x")  # type: ignore[arg-type]
+    lambda path: load(b"x")
 )
 
 

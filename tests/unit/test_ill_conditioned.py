@@ -84,7 +84,7 @@ def test_the_worst_of_them_is_the_verdict() -> None:
 @pytest.mark.parametrize("change", [{"max_abs": 1.0}, {"max_abs": 1e-5}, {"floor": 1e-4}], ids=str)
 def test_a_report_cannot_be_made_of_a_false_one(change: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="it is for what is beyond the tolerance and within 3 times the floor"):
-        report(dataclasses.replace(row(2.5e-3, 2.2e-3), **change))  # type: ignore[arg-type]
+        report(dataclasses.replace(row(2.5e-3, 2.2e-3), **change))
 
 
 # --- a real graph ---------------------------------------------------------------------------------------------------

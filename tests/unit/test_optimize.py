@@ -111,7 +111,7 @@ def test_what_can_be_given(tmp_path: Path) -> None:
 
 def test_what_cannot_be_given(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="Expected an onnx_ir.Model, an onnx.ModelProto, a path or a one-model"):
-        optimize(3, execution_provider="cpu")  # type: ignore[arg-type]
+        optimize(3, execution_provider="cpu")
     with pytest.raises(ModelFileError, match="no such file"):
         optimize(tmp_path / "none.onnx", execution_provider="cpu")
     with pytest.raises(UnknownNameError, match="Did you mean 'webgpu'"):

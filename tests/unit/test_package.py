@@ -237,7 +237,7 @@ def test_more_than_two_gigabytes(tmp_path: Path) -> None:
     del model.graph.initializers["w"]
     model.graph.node("add").replace_input_with(1, ir.Value(name="w", const_value=ir.tensor(np.ones(1024, np.float32))))
     model.graph.initializers.add(ir.Value(name="big", const_value=big))
-    model.graph.initializers.add(model.graph.node("add").inputs[1])  # type: ignore[arg-type]
+    model.graph.initializers.add(model.graph.node("add").inputs[1])
     package(models={"model": model}).save(tmp_path / "p")
     last = load(tmp_path / "p").model.graph.initializers["w"].const_value
     assert isinstance(last, ir.ExternalTensor) and last.offset == length * 4 > 2**31
@@ -392,7 +392,7 @@ def test_a_reader_sees_the_old_or_the_new_package(tmp_path: Path) -> None:
             handle = os.open(folder, os.O_RDONLY)  # one folder, whatever its name means a moment later
             try:
                 found = load(f"/proc/self/fd/{handle}", verify=True)
-                seen.add(float(found.model.graph.initializers["w"].const_value.numpy()[0]))  # type: ignore[union-attr]
+                seen.add(float(found.model.graph.initializers["w"].const_value.numpy()[0]))
             except ModelFileError as error:
                 if os.fstat(handle).st_ino == os.stat(folder).st_ino:
                     errors.append(error)  # else the old folder is being deleted, after its replacement
@@ -414,9 +414,9 @@ def test_a_loaded_package_keeps_its_weights_when_the_folder_is_replaced(tmp_path
     package(models={"model": small(1.0)}).save(tmp_path / "p")
     old = load(tmp_path / "p")
     package(models={"model": small(5.0)}).save(tmp_path / "p", overwrite=True)
-    assert old.model.graph.initializers["w"].const_value.numpy()[0] == 1.0  # type: ignore[union-attr]
+    assert old.model.graph.initializers["w"].const_value.numpy()[0] == 1.0
     old.save(tmp_path / "p", overwrite=True)  # over itself, so to say
-    assert load(tmp_path / "p", verify=True).model.graph.initializers["w"].const_value.numpy()[0] == 1.0  # type: ignore[union-attr]
+    assert load(tmp_path / "p", verify=True).model.graph.initializers["w"].const_value.numpy()[0] == 1.0
 
 
 INTERRUPTED = """
@@ -512,7 +512,7 @@ def test_what_is_no_package(tmp_path: Path) -> None:
     load_refused(tmp_path, "has no manifest.json. Give the file instead: m.onnx")
     for model in (b"bytes", 3, None):
         with pytest.raises(TypeError, match="takes a path, found"):
-            load(model)  # type: ignore[arg-type]
+            load(model)
 
 
 @pytest.mark.parametrize("data", [b"", b"x" * 1000, b"\x08\x0b\x3a\xff\xff\xff\xff\x07", b"PK\x03\x04" + bytes(100)])
@@ -540,7 +540,7 @@ def test_a_foreign_file(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = load("model.onnx")
     monkeypatch.chdir("/")
     assert found.execution_provider == "" and found.dtype is None and found.padding == "any"
-    assert found.model.graph.initializers["w"].const_value.numpy()[0] == 3.0  # type: ignore[union-attr]
+    assert found.model.graph.initializers["w"].const_value.numpy()[0] == 3.0
     assert found.diagnostics == () and dict(found.reports) == {} and repr(found) == "Package('g'; model: 3 nodes)"
     found.save(saved.parent / "copy")
     assert load(saved.parent / "copy").execution_provider == "" and run(saved.parent / "copy")[0, 0] == -6
@@ -609,7 +609,7 @@ def test_an_encoder_comes_back(tmp_path: Path) -> None:
     built = build({"model_type": "bert", **SIZES, "max_position_embeddings": 64}, load_weights=False)
     for value in built.model.graph.initializers.values():
         if value.const_value is None:
-            value.const_value = ir.tensor(np.zeros(value.shape.numpy(), value.dtype.numpy()), name=value.name)  # type: ignore[union-attr]
+            value.const_value = ir.tensor(np.zeros(value.shape.numpy(), value.dtype.numpy()), name=value.name)
     built.save(tmp_path / "p", progress=False)
     loaded = load(tmp_path / "p")
     assert loaded.config == built.config

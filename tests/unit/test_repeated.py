@@ -43,7 +43,7 @@ def merged(model: ir.Model) -> tuple[str, str]:
     theirs, ours = model.clone(), model.clone()
     common.CommonSubexpressionEliminationPass()(theirs)
     merge_repeated(ours)
-    return tuple(str(ir.to_proto(one).graph) for one in (theirs, ours))  # type: ignore[return-value]
+    return tuple(str(ir.to_proto(one).graph) for one in (theirs, ours))
 
 
 @pytest.mark.parametrize("text", [PLAIN, BOTH_OUT, SECOND_OUT, CHAIN, RANDOM, NUMBERS, OTHER])

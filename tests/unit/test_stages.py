@@ -79,7 +79,7 @@ def _after_one(site: Site) -> Rewrite:
 
 
 def _no_rewrite(site: Site) -> Rewrite:
-    return None  # type: ignore[return-value]
+    return None
 
 
 def _of_elsewhere(site: Site) -> Rewrite:

@@ -12,7 +12,7 @@ from workbench.types import FLOAT_DTYPES, dtype_word
 
 
 def asked(family: str, ep: str, dtype: str | None = None, kind: str = "default", **more: str) -> Support:
-    return support(hf_config(family, kind), ep, dtype, **more)  # type: ignore[arg-type]
+    return support(hf_config(family, kind), ep, dtype, **more)
 
 
 def test_a_plain_llama() -> None:

@@ -33,7 +33,7 @@ FUSED = {"cpu", "webgpu"}
 
 @functools.cache
 def made(ep: str, windowed: bool = False, padding: str = "right", **variant: Any) -> Package:
-    return build(source(windowed), execution_provider=ep, dtype="float32", padding=padding, **variant)  # type: ignore[arg-type]
+    return build(source(windowed), execution_provider=ep, dtype="float32", padding=padding, **variant)
 
 
 @functools.cache

@@ -51,7 +51,7 @@ def test_the_role_is_a_reason_too() -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_every_rule_that_no_plan_has_names_a_fact_or_a_role(rule: object) -> None:
     for provider in ("cpu", "cuda", "dml", "webgpu", "trt-rtx", "onnx-standard", "default"):
-        found = why_not(llama(), rule, execution_provider=provider)  # type: ignore[arg-type]
+        found = why_not(llama(), rule, execution_provider=provider)
         if found.verdict == "not planned":
             assert found.facts or "follows" in found.sentence or "of the role" in found.sentence, found
 
@@ -187,7 +187,7 @@ def test_the_graph_is_left_as_it_was_and_answers_are_the_same() -> None:
     assert ir.to_proto(model).SerializeToString(deterministic=True) == before
     assert one == two and str(one) == str(two) and isinstance(one, WhyNot)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        one.rule = "x"  # type: ignore[misc]
+        one.rule = "x"
 
 
 def test_text_of_a_graph_is_escaped() -> None:
@@ -219,4 +219,4 @@ def test_text_of_a_graph_is_escaped() -> None:
 )  # fmt: skip
 def test_bad_questions(act: object, kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said.replace("?", r"\?")):
-        act(llama())  # type: ignore[operator]
+        act(llama())

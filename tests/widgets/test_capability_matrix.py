@@ -30,7 +30,7 @@ def test_all_facts_by_default_and_another_dtype() -> None:
 
 def test_anything_else_is_refused() -> None:
     with pytest.raises(ArgumentError, match="CapabilityMatrix's result must be Capabilities"):
-        CapabilityMatrix("cpu")  # type: ignore[arg-type]
+        CapabilityMatrix("cpu")
 
 
 def test_static_faces_and_a_page(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_one_optimized_graph() -> None:
 
 def test_anything_else_is_refused() -> None:
     with pytest.raises(ArgumentError, match=re.escape("FusionReport's result must be a Comparison, an Optimized")):
-        FusionReport({"cpu": 1})  # type: ignore[arg-type]
+        FusionReport({"cpu": 1})
 
 
 def test_the_static_faces_say_why() -> None:

@@ -46,7 +46,7 @@ def served(view: NetronView) -> onnx.ModelProto:
 
 
 def folder_of(view: NetronView) -> Path:
-    return Path(view._process.args[-1])  # type: ignore[index, arg-type]
+    return Path(view._process.args[-1])
 
 
 class TestServing:

@@ -144,7 +144,7 @@ def test_arguments_of_other_types(words: dict[str, Any], said: str) -> None:
 
 
 def test_one_name_and_no_prompt(fake: Fake) -> None:
-    panel = ComparePanel("tiny", "cpu", prompt=None, compare=fake).run()  # type: ignore[arg-type]
+    panel = ComparePanel("tiny", "cpu", prompt=None, compare=fake).run()
     assert fake.calls[0][1]["execution_providers"] == ("cpu",) and panel.prompt_box.value == ""
     panel.close()
 

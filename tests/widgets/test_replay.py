@@ -26,7 +26,7 @@ def texts(view: PipelineReplay, name: str) -> list[str]:
 
 @pytest.mark.parametrize("of", [recording, evil_recording, lambda: long_recording(50)])
 def test_the_columns_hold_the_steps(of: object) -> None:
-    found = of()  # type: ignore[operator]
+    found = of()
     view = PipelineReplay(found)
     assert column(view, "count").tolist() == list(found.counts)
     starts, split = column(view, "from"), column(view, "split")

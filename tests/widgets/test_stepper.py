@@ -40,7 +40,7 @@ class Gate:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
         self.entered, self.go_on = threading.Event(), threading.Event()
         self.real = work.WORK[step]
-        monkeypatch.setitem(work.WORK, step, self)  # type: ignore[arg-type]
+        monkeypatch.setitem(work.WORK, step, self)
 
     def __call__(self, choices: Any, products: Any, hooks: Hooks) -> Any:
         self.entered.set()
@@ -156,11 +156,11 @@ class TestBackground:
         def interrupted(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setitem(work.WORK, "ep", interrupted)  # type: ignore[arg-type]
+        monkeypatch.setitem(work.WORK, "ep", interrupted)
         with pytest.raises(KeyboardInterrupt):
             stepper.run()
         assert stepper.view.said == "Interrupted. What was done stays." and not stepper.view.busy
-        monkeypatch.setitem(work.WORK, "ep", real)  # type: ignore[arg-type]
+        monkeypatch.setitem(work.WORK, "ep", real)
         assert states(stepper.run("ep"))[3] == "done"
 
 

@@ -158,7 +158,7 @@ class TestSources:
 
         expected = histogram(proto)
         for source in (model, tmp_path / "model.onnx", str(tmp_path / "model.onnx"), tmp_path, Wrapped()):
-            assert histogram(source) == expected, source  # type: ignore[arg-type]
+            assert histogram(source) == expected, source
         assert histogram({"model": model}) == expected
 
     def test_weights_that_are_absent_do_not_matter(self, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ class TestSources:
 
     def test_something_else(self) -> None:
         with pytest.raises(UnsupportedError, match=r"from a int\. Give an ir\.Model"):
-            histogram(3)  # type: ignore[arg-type]
+            histogram(3)
 
 
 def test_random_nested_models_agree_with_a_count_over_the_file() -> None:
@@ -195,7 +195,7 @@ def test_random_nested_models_agree_with_a_count_over_the_file() -> None:
 
     def walk(nodes: object) -> Counter[str]:
         found: Counter[str] = Counter()
-        for node in nodes:  # type: ignore[attr-defined]
+        for node in nodes:
             found[node.op_type] += 1
             for attribute in node.attribute:
                 for graph in [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])]:

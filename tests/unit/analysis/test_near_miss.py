@@ -76,7 +76,7 @@ def test_everything_agrees_and_the_reason_says_what_does_not() -> None:
 
 @pytest.mark.parametrize("made", [missed, between])
 def test_the_nodes_around_the_anchor(made: object) -> None:
-    found = first(made())  # type: ignore[operator]
+    found = first(made())
     marks = {node.name: node.mark for node in found.nodes}
     assert 3 < len(found.nodes) <= MOST_NODES
     assert found.nodes[0].name == found.node and marks[found.node] == "anchor"

@@ -20,7 +20,7 @@ ALL = np.ones((1, 4), dtype=bool)
 
 def compare(reference: object, candidate: object, valid: object = ALL, **changes: object) -> tuple[ParityRow, ...]:
     options = {"floor": None, "tolerance": TOLERANCE, "subject": subject(), "case": PREFILL} | changes
-    return compare_logits(reference, candidate, valid, **options)  # type: ignore[arg-type]
+    return compare_logits(reference, candidate, valid, **options)
 
 
 class TestNumbers:
@@ -211,7 +211,7 @@ class TestReport:
     )
     def test_cannot_be_made_without(self, change: dict[str, object], message: str) -> None:
         rows, _ = parity_rows(subject(), 1e-3)
-        bad = dataclasses.replace(rows[0], **change)  # type: ignore[arg-type]
+        bad = dataclasses.replace(rows[0], **change)
         with pytest.raises(ValueError, match=message):
             ParityReport((bad,), "generic", 0, VERSIONS, OPTIONS)
 
@@ -224,7 +224,7 @@ class TestReport:
         with pytest.raises(ValueError, match="session options"):
             ParityReport(rows, "generic", 0, VERSIONS, {})
         with pytest.raises(TypeError, match="seed"):
-            ParityReport(rows, "generic", versions=VERSIONS, session_options=OPTIONS)  # type: ignore[call-arg]
+            ParityReport(rows, "generic", versions=VERSIONS, session_options=OPTIONS)
 
     def test_html_is_escaped(self) -> None:
         found = dataclasses.replace(report(), prompts=("<img src=x>",))

@@ -98,7 +98,7 @@ def test_a_skeleton_loads_neither_torch_nor_transformers(tmp_path: Path) -> None
 
 def refused(model: object, kind: type[Exception], *parts: str, load_weights: bool = True) -> None:
     with pytest.raises(kind) as caught:
-        resolve(model, load_weights=load_weights)  # type: ignore[arg-type]
+        resolve(model, load_weights=load_weights)
     text = str(caught.value)
     assert type(caught.value) is kind
     for part in parts:

@@ -73,7 +73,7 @@ def files(folder: Path) -> list[str]:
 
 
 def with_member(entry: Builtin, **changes: object) -> Builtin:
-    return dataclasses.replace(entry, member=dataclasses.replace(entry.member, **changes))  # type: ignore[arg-type]
+    return dataclasses.replace(entry, member=dataclasses.replace(entry.member, **changes))
 
 
 def test_fetched_once(entry: Builtin, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,7 +92,7 @@ def test_windows_are_a_group_of_their_own() -> None:
 
 
 def test_the_ends_of_a_text_are_named() -> None:
-    tokens = described("growing").document.package.tokenizer  # type: ignore[union-attr]
+    tokens = described("growing").document.package.tokenizer
     assert tokens is not None and tokens.vocab_size == 96 and tokens.byte_level and tokens.algorithm == "bpe"
     assert {name: fact.id for name, fact in tokens.special_tokens.items()} == {"pad": 3, "bos": 1, "eos": 2}
     assert tokens.special_tokens["eos"].content == "</s>"
@@ -104,7 +104,7 @@ def test_a_model_without_an_end_runs_to_the_limit(policy: str, tmp_path: Path) -
     place = write_source(tmp_path / "x", eos_token_id=None)
     made = describe(build(place, execution_provider="cpu", dtype="float32"), policy=policy)
     assert "names no end of text" in made.notes[0] and [str(found) for found in made.validate("v1")] == []
-    assert "eos" not in made.document.package.tokenizer.special_tokens  # type: ignore[union-attr]
+    assert "eos" not in made.document.package.tokenizer.special_tokens
 
 
 def test_a_file_of_unknown_origin_is_described_by_its_ports(tmp_path: Path) -> None:
@@ -138,10 +138,10 @@ def test_refusals() -> None:
     with pytest.raises(UnknownNameError, match="Unknown policy 'graph'. Did you mean 'graphs'"):
         describe(PACKAGES["growing"](), policy="graph")
     with pytest.raises(ArgumentError, match="package must be a Package; found str"):
-        describe("model")  # type: ignore[arg-type]
+        describe("model")
     graph = PACKAGES["growing"]().model
     with pytest.raises(ArgumentError, match=r"found Model.*Package\(\{'model': graph\}\) holds a graph"):
-        describe(graph)  # type: ignore[arg-type]
+        describe(graph)
     assert describe(Package({"model": graph})).kind == "decoder"
 
 

@@ -70,7 +70,7 @@ def test_a_cache_that_grows_is_bounded_by_the_positions_of_the_model() -> None:
         made = workflow(name)
         grown = [cell for cell in made.state.values() if cell.service_group and "attention" in cell.service_group]
         assert grown and {one.varying_axis for one in grown} == {2}
-        bounds = {made.inputs[one.recurrence.max].default for one in grown}  # type: ignore[union-attr]
+        bounds = {made.inputs[one.recurrence.max].default for one in grown}
         assert bounds == {config(family)["max_position_embeddings"] if family else 2**31 - 1}
     fixed = workflow("static_cache").state.values()
     assert {cell.varying_axis for cell in fixed} == {None}

@@ -173,8 +173,8 @@ def test_hidden_states_of_an_encoder_are_kept_for_the_whole_answer() -> None:
         "encoder", "encoder_hidden_states", "read_only", None,
     )  # fmt: skip
     assert found.state[cell].initializer == "encoder.last_hidden_state"
-    assert found.inputs["request.input_features"].role.role == "media"  # type: ignore[union-attr]
-    reads = [p.step.inputs for p in Context(Loaded(made("whisper").metadata.data)).invokes["decoder"]]  # type: ignore[union-attr]
+    assert found.inputs["request.input_features"].role.role == "media"
+    reads = [p.step.inputs for p in Context(Loaded(made("whisper").metadata.data)).invokes["decoder"]]
     assert [feeds["input_ids"] for feeds in reads] == ["decoder.start", "token"], "four tokens first, then one a round"
     assert found.components["encoder"].ports.roles["input_features"] == "audio_features"
 
@@ -203,7 +203,7 @@ def test_keys_and_values_that_come_back_are_not_taken() -> None:
 def test_a_state_may_be_all_that_there_is() -> None:
     found = workflow("convolutions")
     assert [name for name, cell in found.state.items() if cell.management == "runtime"] == ["window"]
-    assert set(found.serving.state_service.groups) == {"window"}  # type: ignore[union-attr]
+    assert set(found.serving.state_service.groups) == {"window"}
 
 
 def test_requests_lie_on_another_axis_of_three_dimensional_positions() -> None:

@@ -56,7 +56,7 @@ def generic(
 ) -> tuple[ir.Model, Role]:
     words = {"rope_parameters": ROPES[rope], "original_max_position_embeddings": 16} if rope else {}
     spec = lookup(family)
-    config = spec.config(hf_config(family, kind, **words).to_dict())  # type: ignore[arg-type]
+    config = spec.config(hf_config(family, kind, **words).to_dict())
     task = get_task(spec.task)
     return task.build(spec.module(config, dtype), config, dtype, OPTIONS[options])["model"], task.roles["model"]
 
@@ -69,7 +69,7 @@ def all_generic(dtype: ir.DataType) -> list[tuple[ir.Model, Role]]:
 
 def nodes_of(model: ir.Model) -> list[ir.Node]:
     graphs = (model.graph, *model.functions.values())
-    return [node for graph in graphs for node in ir.traversal.RecursiveGraphIterator(graph)]  # type: ignore[arg-type]
+    return [node for graph in graphs for node in ir.traversal.RecursiveGraphIterator(graph)]
 
 
 @functools.cache

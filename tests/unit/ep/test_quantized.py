@@ -69,7 +69,7 @@ def test_words_that_are_none() -> None:
         quantized_weights("cupid")
     for words in ({"bits": "4"}, {"block_size": 32.0}, {"bits": None}, {"block_size": True}):
         with pytest.raises(ArgumentError, match="a whole number"):
-            quantized_weights("cpu", **words)  # type: ignore[arg-type]
+            quantized_weights("cpu", **words)
 
 
 def test_a_choice_says_itself() -> None:

@@ -146,7 +146,7 @@ def test_a_bad_record_is_refused_with_the_reason(name: str) -> None:
 
 def test_something_else_than_a_record() -> None:
     with pytest.raises(WorkbenchError, match="takes an ExecutionProvider record; found dict. See docs/adding-an-ep.md"):
-        register_ep({"name": "my-ep"})  # type: ignore[arg-type]
+        register_ep({"name": "my-ep"})
 
 
 def test_an_unknown_name_is_not_unregistered() -> None:

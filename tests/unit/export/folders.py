@@ -30,8 +30,8 @@ def write_tokenizer(folder: Path, vocab: int = 96, *, template: bool = False) ->
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())[: vocab - 3]
     words = {"<pad>": 0, "<s>": 1, "</s>": 2} | {letter: number + 3 for number, letter in enumerate(letters)}
     made = Tokenizer(models.BPE(vocab=words, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # type: ignore[assignment]
-    made.decoder = decoders.ByteLevel()  # type: ignore[assignment]
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
     made.save(str(folder / "tokenizer.json"))
     config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>",
@@ -59,7 +59,7 @@ def source(windowed: bool = False) -> Path:
 @functools.cache
 def package(ep: str = "cpu", dtype: str = "float32", *, windowed: bool = False, padding: str = "right") -> Package:
     """A tiny package with a tokenizer."""
-    return build(source(windowed), execution_provider=ep, dtype=dtype, padding=padding)  # type: ignore[arg-type]
+    return build(source(windowed), execution_provider=ep, dtype=dtype, padding=padding)
 
 
 def exported(folder: Path, ep: str = "cpu", dtype: str = "float32", **options: Any) -> ExportReport:

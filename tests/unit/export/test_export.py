@@ -34,8 +34,8 @@ def test_a_folder_for_each_provider(name: str, tmp_path: Path) -> None:
     assert words == report.config
     decoder, graph = words["model"]["decoder"], load(tmp_path / "x").model.graph
     named = set(decoder["inputs"].values())
-    assert {value.name.replace("0", "%d") for value in graph.inputs if ".0." in value.name} <= named  # type: ignore[union-attr]
-    assert {value.name for value in graph.inputs if "past" not in value.name} == {n for n in named if "%d" not in n}  # type: ignore[operator]
+    assert {value.name.replace("0", "%d") for value in graph.inputs if ".0." in value.name} <= named
+    assert {value.name for value in graph.inputs if "past" not in value.name} == {n for n in named if "%d" not in n}
     assert decoder["outputs"] == {
         "logits": "logits", "present_key_names": "present.%d.key", "present_value_names": "present.%d.value"
     }  # fmt: skip
@@ -169,7 +169,7 @@ def test_a_short_cache_that_cannot_be(tmp_path: Path) -> None:
 
 def test_more_outputs(tmp_path: Path) -> None:
     (name, *_) = [n.outputs[0].name for n in package().model.graph if n.op_type == "SkipSimplifiedLayerNormalization"]
-    exported(tmp_path / "x", outputs=[name, "logits"])  # type: ignore[list-item]
+    exported(tmp_path / "x", outputs=[name, "logits"])
     assert [value.name for value in load(tmp_path / "x").model.graph.outputs][-1] == name
     assert name not in [value.name for value in package().model.graph.outputs]
     with pytest.raises(UnknownNameError, match="Unknown value of the graph 'nothing'.*nearest of"):
@@ -178,7 +178,7 @@ def test_more_outputs(tmp_path: Path) -> None:
 
 # --- refusals -----------------------------------------------------------------------------------------------------
 def test_no_tokenizer(tmp_path: Path) -> None:
-    bare = dataclasses.replace(package(), source=dataclasses.replace(package().source, tokenizer=None))  # type: ignore[type-var]
+    bare = dataclasses.replace(package(), source=dataclasses.replace(package().source, tokenizer=None))
     with pytest.raises(SaveError, match="has no tokenizer.*tokenizer=FOLDER"):
         export(bare, tmp_path / "x")
     with pytest.raises(SaveError, match="holds no tokenizer.json"):

@@ -359,7 +359,7 @@ def test_paths(tmp_path: Path, good: Path) -> None:
             lint(tmp_path / place)
     for wrong in (3, None, b"x", "a\0b"):
         with pytest.raises(ArgumentError):
-            lint(wrong)  # type: ignore[arg-type]
+            lint(wrong)
     folder = Path(shutil.copytree(good, tmp_path / "x"))
     shutil.copy(folder / "model.onnx", tmp_path / "outside.onnx")
     report = lint(change_config(folder, set_in("model.decoder.filename", "../outside.onnx")))

@@ -18,7 +18,7 @@ STEPS = "pipeline.workflow.steps.nodes"
 
 
 def tensor(text: str) -> dict[str, Any]:
-    word, dims = re.fullmatch(r"(\w+)\[(.*)\]", text).groups()  # type: ignore[union-attr]
+    word, dims = re.fullmatch(r"(\w+)\[(.*)\]", text).groups()
     shape: list[int | str] = [int(dim) if dim.isdigit() else dim for dim in re.split(r"[\s,]+", dims) if dim]
     found: dict[str, Any] = {"dtype": word, "rank": len(shape), "shape": shape}
     if shape[:1] == ["batch"]:

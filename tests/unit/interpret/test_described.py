@@ -39,7 +39,7 @@ def test_a_prompt_in_words(tmp_path: Path) -> None:
     package = PACKAGES["growing"]()
     export(package, tmp_path / "x", runtime="onnx-genai", progress=False)
     run = interpret(tmp_path / "x", prompt="3+4=", max_new_tokens=4)
-    assert run.trace[0].writes[0].value.array.tolist() == [package.encode("3+4=")]  # type: ignore[union-attr]
+    assert run.trace[0].writes[0].value.array.tolist() == [package.encode("3+4=")]
     words = ["metadata", "run", str(tmp_path / "x"), "--prompt", "3+4=", "--max-new-tokens", "4"]
     said = CliRunner().invoke(app, words).stdout
     assert repr(package.decode(run.tokens[0], skip_special_tokens=True)) in said
@@ -64,4 +64,4 @@ def test_an_input_is_given_once(tmp_path: Path) -> None:
         (rows | {"max_output_tokens": 3}, {"max_new_tokens": 4}, "'max_output_tokens' and max_new_tokens"),
     ):
         with pytest.raises(FeedsError, match=f"given twice: {second}. Give one of them."):
-            interpret(tmp_path / "x", inputs, **words)  # type: ignore[arg-type]
+            interpret(tmp_path / "x", inputs, **words)

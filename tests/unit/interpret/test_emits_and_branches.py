@@ -261,7 +261,7 @@ def test_arguments_of_a_wrong_type(words: Any, text: str) -> None:
 
 def test_a_source_that_is_no_package(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="found int 3"):
-        interpret(3)  # type: ignore[arg-type]
+        interpret(3)
     with pytest.raises(ModelFileError, match="There is no folder"):
         interpret(emitting(emit("rows", "last")), ROWS, package_root=tmp_path / "nothing")
 

@@ -53,7 +53,7 @@ def test_a_breakpoint_on_a_value(made: WorkflowStepper) -> None:
     assert record is not None and (record.path, record.iteration) == (CALL, (1,))
     record = made.run_until("x", iteration=(2,))
     assert record is not None and (record.kind, record.iteration) == ("test", (2,))
-    assert made.value("x").array.max() == 2  # type: ignore[union-attr]
+    assert made.value("x").array.max() == 2
 
 
 def test_a_breakpoint_that_nothing_meets_is_refused(made: WorkflowStepper) -> None:

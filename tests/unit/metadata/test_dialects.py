@@ -260,7 +260,7 @@ def test_faults_of_v1_have_the_lines_of_their_text() -> None:
     put(CONTRACT + ".dtype", "double")(data)
     written = to_yaml(data)
     (found,) = validate(written, dialect="v1")
-    assert found.code == "H102" and "double" in written.splitlines()[found.line - 1]  # type: ignore[operator]
+    assert found.code == "H102" and "double" in written.splitlines()[found.line - 1]
 
 
 def test_emits_that_say_no_value_are_left_out_of_pr828() -> None:
@@ -324,7 +324,7 @@ def test_errors_say_what_to_do() -> None:
     with pytest.raises(ModelFileError, match="cannot be converted.*Correct it first"):
         convert("[1, 2]", "v1")
     with pytest.raises(WorkbenchError, match="source must be"):
-        convert(3, "v1")  # type: ignore[arg-type]
+        convert(3, "v1")
 
 
 def test_a_conversion_shows_itself() -> None:

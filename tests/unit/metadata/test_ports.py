@@ -169,7 +169,7 @@ def test_the_folder_is_found_by_the_document(root: Path) -> None:
     with pytest.raises(errors.ModelFileError, match="There is no folder"):
         check_ports(base("dec"), root / "none")
     with pytest.raises(errors.ArgumentError, match="package_root must be a path"):
-        check_ports(base("dec"), 3)  # type: ignore[arg-type]
+        check_ports(base("dec"), 3)
 
 
 def test_a_report_shows_itself(root: Path) -> None:

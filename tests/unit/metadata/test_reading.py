@@ -223,7 +223,7 @@ def test_a_source_of_another_type_is_an_argument_error(source: Any) -> None:
 
 def test_other_arguments_are_checked() -> None:
     with pytest.raises(ArgumentError, match="package_root"):
-        validate({}, package_root=3)  # type: ignore[arg-type]
+        validate({}, package_root=3)
     with pytest.raises(ArgumentError, match="advertised"):
         validate({}, advertised="kv_cache")
     with pytest.raises(UnknownNameError, match="pr828"):

@@ -59,7 +59,7 @@ def layers(op_type: str, spoil: Spoil, *first: str, of: str = "llama", anchor: s
         named = {node.name for node in chosen} if not anchor else {anchor.format(i) for i in range(3 - spoiled, 3)}
         for node in chosen:
             spoil(node)
-        return model, named  # type: ignore[return-value]
+        return model, named
 
     return make
 
@@ -76,7 +76,7 @@ def setting(**attributes: int | float) -> Spoil:
 def somebody_reads(index: int) -> Spoil:
     def spoil(node: ir.Node) -> None:
         assert node.graph is not None and node.inputs[index] is not None
-        node.graph.outputs.append(node.inputs[index])  # type: ignore[union-attr, arg-type]
+        node.graph.outputs.append(node.inputs[index])
 
     return spoil
 
@@ -95,10 +95,10 @@ def without_a_number(node: ir.Node) -> None:
 
 def without_bias(node: ir.Node) -> None:
     """The keys' projection loses its bias."""
-    add = node.inputs[1].producer()  # type: ignore[union-attr]
+    add = node.inputs[1].producer()
     assert add is not None and add.op_type == "Add"
     node.replace_input_with(1, add.inputs[0])
-    add.graph.remove(add, safe=True)  # type: ignore[union-attr]
+    add.graph.remove(add, safe=True)
 
 
 def other_mask(node: ir.Node) -> None:

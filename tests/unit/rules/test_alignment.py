@@ -301,7 +301,7 @@ def test_a_miss_of_packing_says_where() -> None:
     model = llama()
     test_pack_qkv.NEAR_MISSES["something between"][0](model)
     for node in nodes(model, "Neg"):
-        node.name = f"between/{node.inputs[0].name}"  # type: ignore[union-attr]
+        node.name = f"between/{node.inputs[0].name}"
     _, report = applied(model, "fuse/gqa", "fuse/pack_qkv")
     assert report.misses[0].at.startswith("between/")
 

@@ -191,7 +191,7 @@ def test_bias_and_gelu_become_one_node(approximate: str, op_type: str, order: st
     assert (report.candidates, report.applied) == (1, 1)
     (node,) = after.graph
     assert (node.op_type, node.domain) == (op_type, MS_DOMAIN)
-    assert [value.name for value in node.inputs] == ["x", "bias"]  # type: ignore[union-attr]
+    assert [value.name for value in node.inputs] == ["x", "bias"]
     bias = np.array([1, -2, 3, 0.5, 0.1, 0, 0.2, -1], np.float32)
     assert np.abs(run(after, X)["y"] - formula(X["x"] + bias, approximate)).max() <= 2e-6
     assert distance(model, after, X) <= 2e-6

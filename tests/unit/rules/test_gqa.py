@@ -59,7 +59,7 @@ def test_each_layer_keeps_its_scope_and_says_what_it_replaced() -> None:
 def test_shapes_and_types_are_set() -> None:
     after, _ = applied(llama(), "fuse/gqa")
     for node in gqa(after):
-        shapes = [[str(d) for d in value.shape] for value in node.outputs]  # type: ignore[union-attr]
+        shapes = [[str(d) for d in value.shape] for value in node.outputs]
         assert shapes == [
             ["batch_size", "sequence_length", "64"],
             *[["batch_size", "2", "total_sequence_length", "16"]] * 2,
@@ -149,7 +149,7 @@ def test_without_rope_there_is_nothing_to_leave() -> None:
 def test_only_one_of_them_rotated_stays_outside() -> None:
     model = llama()
     for node in nodes(model, "RotaryEmbedding")[::2]:  # the queries
-        node.outputs[0].replace_all_uses_with(node.inputs[0])  # type: ignore[arg-type]
+        node.outputs[0].replace_all_uses_with(node.inputs[0])
     after, report = applied(model, "fuse/gqa")
     assert {miss.reason for miss in report.partial} == {"RoPE stays outside: only one of query and key is rotated"}
     assert distance(model, after, feeds(config())) <= 1e-5
@@ -261,7 +261,7 @@ def test_a_near_miss_is_left_alone_with_the_reason(name: str) -> None:
 def test_what_the_kernel_cannot_carry_is_a_fact(
     changes: dict[str, float], allows: str, padding: str, reason: str
 ) -> None:
-    _, report = applied(llama(config(**changes)), "fuse/gqa", allows=allows, padding=padding)  # type: ignore[arg-type]
+    _, report = applied(llama(config(**changes)), "fuse/gqa", allows=allows, padding=padding)
     miss = only_miss(report)
     assert (miss.kind, miss.reason) == ("fact", reason)
 

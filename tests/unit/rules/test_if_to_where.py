@@ -41,7 +41,7 @@ MATCHES = {
 @pytest.mark.parametrize("choice", [True, False])
 @pytest.mark.parametrize("name", MATCHES)
 def test_a_choice_is_computed(name: str, choice: bool) -> None:
-    model = graph(**MATCHES[name])  # type: ignore[arg-type]
+    model = graph(**MATCHES[name])
     after, report = applied(model, RULE)
     assert (report.candidates, report.applied, len(nodes(after, "Where"))) == (1, 1, 1)
     assert not nodes(after, "If")
@@ -95,7 +95,7 @@ NEAR_MISSES = {
 @pytest.mark.parametrize("name", NEAR_MISSES)
 def test_a_near_miss_is_left_alone_with_the_reason(name: str) -> None:
     words, kind, reason = NEAR_MISSES[name]
-    after, report = applied(graph(**words), RULE)  # type: ignore[arg-type]
+    after, report = applied(graph(**words), RULE)
     miss = only_miss(report)
     assert (report.candidates, miss.kind, miss.reason) == (1, kind, reason)
     assert len(nodes(after, "If")) == 1

@@ -141,7 +141,7 @@ NEAR_MISSES = {
 @pytest.mark.parametrize("name", NEAR_MISSES)
 def test_a_near_miss_is_left_alone_with_the_reason(name: str) -> None:
     words, reason = NEAR_MISSES[name]
-    after, report = applied(graph(**words), "lower/attention")  # type: ignore[arg-type]
+    after, report = applied(graph(**words), "lower/attention")
     miss = only_miss(report)
     assert (miss.kind, miss.reason) == ("unmatched", reason)
     assert [node.op_type for node in after.graph] == ["Attention"]

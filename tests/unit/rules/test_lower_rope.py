@@ -118,7 +118,7 @@ def test_packed_inputs_are_cut_apart(changes: dict[str, bool | int]) -> None:
     after, report = applied(packed, "lower/unpack_qkv")
     assert (report.candidates, report.applied) == (2, 2)
     for node in nodes(after, "GroupQueryAttention"):
-        sizes = [value.shape[-1] for value in node.inputs[:3]]  # type: ignore[union-attr,index]
+        sizes = [value.shape[-1] for value in node.inputs[:3]]
         kv = of.num_key_value_heads * of.head_dim
         assert sizes == [of.num_attention_heads * of.head_dim, kv, kv]
     assert distance(model, after, feeds(of)) <= 1e-5
@@ -128,7 +128,7 @@ def test_an_unknown_width_is_that_of_the_cache() -> None:
     """Foreign graphs often say nothing about the shapes between their inputs and outputs."""
     packed, _ = applied(llama(), "fuse/gqa", "fuse/pack_qkv")
     for node in nodes(packed, "GroupQueryAttention"):
-        node.inputs[0].shape = None  # type: ignore[union-attr]
+        node.inputs[0].shape = None
     after, report = applied(packed, "lower/unpack_qkv")
     assert report.applied == 2
     assert distance(llama(), after, feeds(config())) <= 1e-5

@@ -51,7 +51,7 @@ GQA_MISSES = {
 @pytest.mark.parametrize("name", GQA_MISSES)
 def test_what_gqa_may_be_and_no_body_is_written_for(name: str) -> None:
     words, kind, reason = GQA_MISSES[name]
-    after, report = applied(gqa(**words), GQA_RULE)  # type: ignore[arg-type]
+    after, report = applied(gqa(**words), GQA_RULE)
     miss = only_miss(report)
     assert (report.candidates, miss.kind, miss.reason) == (1, kind, reason)
     assert [node.op_type for node in after.graph] == ["GroupQueryAttention"]

@@ -157,7 +157,7 @@ def test_planted() -> None:
 
 
 def _drop_bias(node: ir.Node, which: int) -> None:
-    add = node.inputs[which].producer()  # type: ignore[union-attr]
+    add = node.inputs[which].producer()
     assert add is not None and add.op_type == "Add"
     node.replace_input_with(which, add.inputs[0])
     assert add.graph is not None

@@ -51,7 +51,7 @@ def _without_sum(model: ir.Model) -> ir.Model:
     """The chosen weights as they are: they sum to less than 1."""
     clone = model.clone()
     for node in nodes(clone, "ScatterElements"):
-        divided = node.inputs[2].producer()  # type: ignore[union-attr]
+        divided = node.inputs[2].producer()
         assert divided is not None and divided.op_type == "Div"
         node.replace_input_with(2, divided.inputs[0])
     return clone

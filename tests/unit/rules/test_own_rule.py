@@ -78,7 +78,7 @@ def test_without_rules_nothing_is_done_to_the_nodes() -> None:
 )
 def test_what_is_no_list_of_rules(rules: object, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
-        optimize(llama(config()), execution_provider="cpu", rules=rules)  # type: ignore[arg-type]
+        optimize(llama(config()), execution_provider="cpu", rules=rules)
 
 
 def test_the_registry_is_left_as_it_was() -> None:
@@ -172,9 +172,9 @@ def test_an_error_in_a_rule_is_told_with_the_rule(rule: Rule, said: str, record:
 
 def test_misses_have_one_of_three_kinds() -> None:
     with pytest.raises(UnknownNameError, match="Unknown kind of a miss 'nonsense'"):
-        Refusal("because", kind="nonsense")  # type: ignore[arg-type]
+        Refusal("because", kind="nonsense")
 
 
 def test_a_pattern_is_text() -> None:
     with pytest.raises(ArgumentError, match="pattern must be a text of lines"):
-        dataclasses.replace(SILU, pattern=7)  # type: ignore[arg-type]
+        dataclasses.replace(SILU, pattern=7)

@@ -80,7 +80,7 @@ def _another_reader(model: ir.Model) -> None:
 def _computed_weight(model: ir.Model) -> None:
     for layer in range(LAYERS):
         node = _q(model, layer)
-        transpose = node.inputs[1].producer()  # type: ignore[union-attr]
+        transpose = node.inputs[1].producer()
         assert transpose is not None
         negated = new(OpId("Neg"), transpose.inputs, like=transpose.inputs)
         model.graph.insert_before(transpose, negated)
@@ -122,7 +122,7 @@ def _of_three_axes(model: ir.Model, node: ir.Node) -> None:
 def _the_same_again(model: ir.Model) -> None:
     """A weight that is transposed to itself; it is square, so nothing else shows it."""
     for layer in range(LAYERS):
-        transpose = _q(model, layer).inputs[1].producer()  # type: ignore[union-attr]
+        transpose = _q(model, layer).inputs[1].producer()
         assert transpose is not None
         transpose.attributes["perm"] = ir.AttrInt64s("perm", [0, 1])
 

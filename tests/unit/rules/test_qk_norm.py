@@ -34,7 +34,7 @@ def gqa(model: ir.Model) -> list[ir.Node]:
 
 def heads(model: ir.Model) -> list[ir.Node]:
     """Norms of query and key, in turn."""
-    return [n for n in nodes(model, "RMSNormalization") if len(n.inputs[0].shape or ()) == 4]  # type: ignore[union-attr]
+    return [n for n in nodes(model, "RMSNormalization") if len(n.inputs[0].shape or ()) == 4]
 
 
 # --- matches --------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def _before(node: ir.Node, index: int, op_type: str) -> None:
 
 def _only_query(model: ir.Model) -> None:
     for norm in heads(model)[1::2]:
-        norm.outputs[0].replace_all_uses_with(norm.inputs[0])  # type: ignore[arg-type]
+        norm.outputs[0].replace_all_uses_with(norm.inputs[0])
 
 
 def _epsilons(model: ir.Model) -> None:
@@ -209,7 +209,7 @@ def test_planted() -> None:
     """Two layers, in the second the key is not normalised: 1 of 2 and one reason; no norm, no candidate."""
     before, _ = applied(normed(), "fuse/gqa")
     norm = heads(before)[3]
-    norm.outputs[0].replace_all_uses_with(norm.inputs[0])  # type: ignore[arg-type]
+    norm.outputs[0].replace_all_uses_with(norm.inputs[0])
     after, report = applied(before, FUSE)
     assert (report.candidates, report.applied, len(report.misses)) == (2, 1, 1)
     assert report.misses[0].scope == "model.layers.1.self_attn"

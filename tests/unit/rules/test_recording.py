@@ -38,7 +38,7 @@ def recipe(family: str) -> Recipe:
 
 def wiring(model: ir.Model) -> Wiring:
     def names(values: object) -> tuple[str, ...]:
-        return tuple(value.name or "" if value is not None else "" for value in values)  # type: ignore[attr-defined]
+        return tuple(value.name or "" if value is not None else "" for value in values)
 
     return {(n.name or "", n.op_type, n.domain, names(n.inputs), names(n.outputs)) for n in model.graph}
 
@@ -48,7 +48,7 @@ def recorded(live: tuple[RecordedNode, ...]) -> Wiring:
 
 
 def of(made: object) -> Recording:
-    recording = made.recording  # type: ignore[attr-defined]
+    recording = made.recording
     assert isinstance(recording, Recording)
     return recording
 
@@ -180,13 +180,13 @@ def test_runs_fold_the_steps() -> None:
 def test_a_step_that_is_none(index: object) -> None:
     recording = of(optimize(llama(), execution_provider="cpu", record=True))
     with pytest.raises(ArgumentError, match=re.escape("0 (the start) to")):
-        recording.at(index)  # type: ignore[arg-type]
+        recording.at(index)
 
 
 def test_a_recording_is_frozen() -> None:
     recording = of(optimize(llama(), execution_provider="cpu", record=True))
     with pytest.raises(dataclasses.FrozenInstanceError):
-        recording.steps = ()  # type: ignore[misc]
+        recording.steps = ()
 
 
 # --- of a comparison ------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ def count(model: ir.Model, op_type: str) -> int:
     return sum(
         node.op_type == op_type
         for graph in (model.graph, *bodies)
-        for node in ir.traversal.RecursiveGraphIterator(graph)  # type: ignore[arg-type]
+        for node in ir.traversal.RecursiveGraphIterator(graph)
     )
 
 

@@ -66,7 +66,7 @@ def test_a_biased_summand_keeps_its_other_reader() -> None:
     after, report = applied(model, RULE)
     assert report.applied == 1
     (node,) = nodes(after, SKIP)
-    assert [value.name for value in node.inputs[:2]] == ["skip", "biased"]  # type: ignore[union-attr]
+    assert [value.name for value in node.inputs[:2]] == ["skip", "biased"]
     assert distance(model, after, arrays()) <= 1e-5
 
 
@@ -87,7 +87,7 @@ def test_families_with_layer_norm(family: str) -> None:
     spec, dtype = lookup(family), ir.DataType.FLOAT
     config = spec.config(hf_config(family).to_dict())
     model = get_task(spec.task).build(spec.module(config, dtype), config, dtype, GraphOptions())["model"]
-    sums = [norm.inputs[0].producer() for norm in nodes(model, "LayerNormalization")]  # type: ignore[union-attr]
+    sums = [norm.inputs[0].producer() for norm in nodes(model, "LayerNormalization")]
     added = [node for node in sums if node is not None and node.op_type == "Add"]
     residuals = [node for node in added if not any(v is not None and v.is_initializer() for v in node.inputs)]
     after, report = applied(model, RULE)

@@ -110,7 +110,7 @@ def _beyond(model: ir.Model) -> None:
 
 def _overridden(model: ir.Model) -> None:
     for node in nodes(model, "LongRopeTable"):
-        model.graph.inputs.append(node.inputs[2])  # type: ignore[arg-type]
+        model.graph.inputs.append(node.inputs[2])
 
 
 MISSES: dict[str, tuple[Callable[[ir.Model], None], str]] = {

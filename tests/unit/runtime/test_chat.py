@@ -135,15 +135,15 @@ def test_a_tampered_graph_differs(tmp_path: Path) -> None:
 @genai
 def test_taps(tmp_path: Path) -> None:
     names = [n.outputs[0].name for n in package().model.graph if n.op_type == "SkipSimplifiedLayerNormalization"]
-    exported(tmp_path / "x", outputs=names)  # type: ignore[arg-type]
-    found = client_logits(tmp_path / "x", IDS, decode=[7, 8], outputs=[*names, "logits"])  # type: ignore[list-item]
+    exported(tmp_path / "x", outputs=names)
+    found = client_logits(tmp_path / "x", IDS, decode=[7, 8], outputs=[*names, "logits"])
     assert {array.shape for name, array in found.items() if name != "logits"} == {(len(IDS) + 2, 64)}
     with OrtCpuSession(load(tmp_path / "x").model) as session:
         step = right_padded([IDS])
         past = {n: np.zeros((1, 2, 0, 16), np.float32) for n in session.inputs if "past" in n}
         ours = session.run({"input_ids": step.input_ids, "attention_mask": step.attention_mask, **past})
     for name in (*names, "logits"):
-        np.testing.assert_allclose(found[name][: len(IDS)], ours[name][0], atol=1e-5)  # type: ignore[index]
+        np.testing.assert_allclose(found[name][: len(IDS)], ours[name][0], atol=1e-5)
     with pytest.raises(ExecutionError, match="cannot run"):
         client_logits(tmp_path / "x", IDS, outputs=["nothing"])
 

@@ -244,7 +244,7 @@ def test_something_that_is_no_package(package: Any) -> None:
 def test_arguments_of_generate(fused: Package) -> None:
     for number in (1.5, "a", None, True):
         with pytest.raises(ArgumentError, match="max_new_tokens must be a whole number; found"):
-            generate(fused, "x", max_new_tokens=number)  # type: ignore[arg-type]
+            generate(fused, "x", max_new_tokens=number)
 
 
 @pytest.mark.parametrize("prompts", [5, b"x", [5], [None], {"a": 1}, object()])
@@ -273,7 +273,7 @@ def test_settings(comparison: Comparison, fused: Package, settings: Any) -> None
     with pytest.raises(ArgumentError, match="settings must be a SessionSettings; found"):
         OrtCpuSession(fused.model, settings)
     with pytest.raises(ArgumentError, match="model must be an onnx_ir.Model; found .*package.model"):
-        OrtCpuSession(fused)  # type: ignore[arg-type]
+        OrtCpuSession(fused)
 
 
 @pytest.mark.parametrize("words", [{"threads": -1}, {"threads": "x"}, {"threads": 1.5}, {"prepacking": "no"}], ids=repr)

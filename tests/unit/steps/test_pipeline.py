@@ -159,16 +159,16 @@ def test_an_older_package_is_replaced_only_when_that_was_chosen(tmp_path: Path) 
     make(tmp_path).run("package")
     other = make(tmp_path, dtype="float16").run("package")
     assert "Pass overwrite=True to replace it." in other.state()["package"].problem
-    assert load(tmp_path / "x").dtype is not None and load(tmp_path / "x").dtype.name == "FLOAT"  # type: ignore[union-attr]
+    assert load(tmp_path / "x").dtype is not None and load(tmp_path / "x").dtype.name == "FLOAT"
     other.choose(overwrite=True).run("package")
-    assert load(tmp_path / "x").dtype.name == "FLOAT16"  # type: ignore[union-attr]
+    assert load(tmp_path / "x").dtype.name == "FLOAT16"
 
 
 def test_what_it_wrote_itself_it_may_write_again(pipeline: Pipeline, tmp_path: Path) -> None:
     assert "overwrite" not in pipeline.code("package")
     pipeline.run("package").choose(dtype="float16").run("package")
     assert pipeline.state()["package"].state == "done" and "overwrite=True" in pipeline.code("package")
-    assert load(tmp_path / "x").dtype.name == "FLOAT16"  # type: ignore[union-attr]
+    assert load(tmp_path / "x").dtype.name == "FLOAT16"
 
 
 def test_an_unexpected_error_is_a_text_too(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_an_unexpected_error_is_a_text_too(pipeline: Pipeline, monkeypatch: pyte
     def boom(*_: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setitem(work.WORK, "ep", boom)  # type: ignore[arg-type]
+    monkeypatch.setitem(work.WORK, "ep", boom)
     pipeline.run("package")
     assert pipeline.state()["ep"].problem == "Unexpected RuntimeError: boom"
     assert states(pipeline)["package"] == "not run"

@@ -52,7 +52,7 @@ def parsed(page: str) -> Checker:
 def still(parity: object = None) -> str:
     """The tables and pictures alone."""
     comparison = FakeComparison()
-    return document(*head(comparison, parity), sections(comparison, parity))  # type: ignore[arg-type]
+    return document(*head(comparison, parity), sections(comparison, parity))
 
 
 @pytest.fixture(scope="module")

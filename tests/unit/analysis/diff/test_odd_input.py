@@ -162,7 +162,7 @@ def test_results_are_frozen_and_deterministic() -> None:
     one, two = diff(generic, made), diff(generic, made)
     assert one == two and one.to_dict() == two.to_dict()
     with pytest.raises(dataclasses.FrozenInstanceError):
-        one.labels = ("x", "y")  # type: ignore[misc]
+        one.labels = ("x", "y")
 
 
 @pytest.mark.parametrize("side", ["inputs", "outputs"])

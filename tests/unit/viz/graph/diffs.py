@@ -99,9 +99,9 @@ def layer(make: Maker, i: int, x: int, mask: int, rotary: tuple[int, int], chang
     )  # fmt: skip
     attn = f"{at}.self_attn"
     gone = {"status": "removed"}
-    q, k, v = (make.node("MatMul", f"{attn}.{p}_proj", norm, **gone) for p in "qkv")  # type: ignore[arg-type]
-    turned = [make.node("RotaryEmbedding", f"{attn}.rotary", p, *rotary, **gone) for p in (q, k)]  # type: ignore[arg-type]
-    old = make.node("Attention", attn, *turned, v, mask, **gone)  # type: ignore[arg-type]
+    q, k, v = (make.node("MatMul", f"{attn}.{p}_proj", norm, **gone) for p in "qkv")
+    turned = [make.node("RotaryEmbedding", f"{attn}.rotary", p, *rotary, **gone) for p in (q, k)]
+    old = make.node("Attention", attn, *turned, v, mask, **gone)
     packed = make.node("MatMul", f"{attn}.qkv_proj", norm, status="added", rules=("fuse/pack_qkv",))
     new = make.node("com.microsoft.GroupQueryAttention", attn, packed, *rotary, status="added", rules=("fuse/gqa",))
     out = make.node("MatMul", f"{attn}.o_proj", old, new)

@@ -94,7 +94,7 @@ class TestFold:
     def test_sides_of_edges_come_together(self) -> None:
         make = Maker()
         one = make.node("A", "")
-        gone, new = (make.node("B", "s", one, status=s) for s in ("removed", "added"))  # type: ignore[arg-type]
+        gone, new = (make.node("B", "s", one, status=s) for s in ("removed", "added"))
         make.node("C", "", gone, new)
         drawn = scene(make.diff())
         assert [sides for _, _, sides in fold(drawn, {0}).edges] == [FIRST | SECOND] * 2
