@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.metadata.analyses import cache_dependencies, derived_capabilities, state_lifetimes, value_table
+from workbench.metadata.analyses import (
+    cache_dependencies,
+    derived_capabilities,
+    opened,
+    state_lifetimes,
+    value_table,
+)
 from workbench.widgets.report import Report
 from workbench.widgets.workflow import WorkflowView
 
@@ -29,5 +35,6 @@ def workflow_report(source: Any, *, title: str = "Workflow", run: Any = None, di
     view = WorkflowView(source, run=run, dialect=dialect)
     parts: list[tuple[str, Any]] = [("Steps", view)]
     if len(view.result.nodes) > 1:
-        parts += [(heading, analysis(source, dialect=dialect).widget()) for heading, analysis in _ANALYSES]
+        context = opened(source, dialect)
+        parts += [(heading, analysis(context).widget()) for heading, analysis in _ANALYSES]
     return Report(title, *parts)
