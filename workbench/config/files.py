@@ -8,7 +8,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from workbench.config.abandoned import lock, remove_abandoned
@@ -136,8 +136,25 @@ def _locked_folder(path: Path) -> tuple[Path, int | None]:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path`` so that a reader sees the old file, the new one, or none, never a part."""
-    with temporary_sibling(path) as temporary:
-        temporary.write_bytes(data)
-        sync_file(temporary)
-        os.replace(temporary, path)
-    sync_folder(path.parent)
+    write_all(path.parent, {path.name: data})
+
+
+def write_all(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write files of a folder, each as :func:`write_atomic` does, and all or none of them.
+
+    They are written beside their places first and take them in their order: a full disk or a missing right shows before
+    the first of them has replaced anything.
+    """
+    with contextlib.ExitStack() as stack:
+        staged = []
+        for path, data in ((folder / name, data) for name, data in files.items()):
+            if path.is_dir():  # the one thing that would refuse to be replaced
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            temporary = stack.enter_context(temporary_sibling(path))
+            temporary.write_bytes(data)
+            sync_file(temporary)
+            staged.append((temporary, path))
+        for temporary, path in staged:
+            os.replace(temporary, path)
+    sync_folder(folder)
+    return tuple(path for _, path in staged)

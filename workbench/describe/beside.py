@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.config.files import reason, write_atomic
+from workbench.config.files import reason, write_all
 from workbench.errors import ModelFileError, SaveError, UnsupportedError, some, wrong_type
 from workbench.metadata.document.ports import OnnxImplementation
 from workbench.metadata.files import look_for
@@ -26,15 +26,12 @@ def save_beside(
         raise wrong_type("folder", folder, "a path of the folder that holds the graphs")
     root, files = Path(folder), files_of(metadata, dialect)
     _check(metadata, root, files, overwrite)
-    written: list[Path] = []
-    for name, data in files.items():
-        try:
-            write_atomic(root / name, data)
-        except OSError as error:
-            told = f" Written before: {some(path.name for path in written)}." if written else ""
-            raise SaveError(f"{str(root / name)!r} cannot be written: {reason(error)}.{told}") from None
-        written.append(root / name)
-    return tuple(written)
+    try:
+        return write_all(root, files)
+    except OSError as error:
+        raise SaveError(
+            f"{str(root)!r} cannot be written to: {reason(error)}. What was there before is untouched."
+        ) from None
 
 
 def files_of(metadata: InferenceMetadata, dialect: str) -> Mapping[str, bytes]:

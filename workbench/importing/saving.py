@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.config.files import write_atomic
+from workbench.config.files import write_all
 from workbench.errors import SaveError, root_cause
 from workbench.export.metadata_folder import FILE, files_of
 from workbench.metadata.reading import FILE_NAMES
@@ -22,18 +22,13 @@ def save(found: GenaiImport, *, overwrite: bool) -> tuple[Path, ...]:
     """
     folder, files = found.folder, files_of(found.metadata)
     _check_free(folder, [*files], overwrite)
-    new = [folder / name for name in files if not (folder / name).exists()]
     try:
-        for name, content in files.items():
-            write_atomic(folder / name, content)
+        return write_all(folder, files)
     except OSError as error:
-        for path in new:
-            path.unlink(missing_ok=True)
         raise SaveError(
             f"{folder} cannot be written to: {root_cause(error)}. What was there before is untouched. Choose a folder "
             "that is writable and has room."
         ) from None
-    return tuple(folder / name for name in files)
 
 
 def _check_free(folder: Path, files: list[str], overwrite: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.metadata_packages import CTC_FACTS, FOREIGN, encoder_decoder, foreign
 from tests.unit.error_rows_describe import read
 from workbench.describe import DescribedPackage, describe
+from workbench.errors import SaveError
 from workbench.metadata import check_ports, validate
 
 
@@ -41,6 +43,23 @@ def test_it_may_be_written_again_in_the_other_dialect(tmp_path: Path) -> None:
     metadata.save_beside(tmp_path, dialect="pr828", overwrite=True)
     assert list(validate(tmp_path)) == [] and "rollback_state" in (tmp_path / "inference_metadata.yaml").read_text()
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
+
+
+def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.config import files
+
+    metadata = describe(foreign("speculative", tmp_path))
+    metadata.save_beside(tmp_path)
+    (tmp_path / "inference_metadata.yaml").write_text("of yesterday")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "sync_file", full)
+    with pytest.raises(SaveError, match="cannot be written to: No space left on device. What was there before is unt"):
+        metadata.save_beside(tmp_path, overwrite=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 def test_facts_may_be_said_later(tmp_path: Path) -> None:

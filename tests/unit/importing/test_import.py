@@ -14,9 +14,9 @@ from tests.unit.export.folders import change_config, change_graph, exported, pac
 from tests.unit.importing.folders import attributes, dims, leave_sizes_open, rename_ports
 from tests.unit.metadata.client import ask
 from workbench import describe
-from workbench.config.files import write_atomic
+from workbench.config import files
 from workbench.errors import LossyImportError, SaveError
-from workbench.importing import GenaiImport, import_genai_config, saving
+from workbench.importing import GenaiImport, import_genai_config
 from workbench.metadata import check_ports, decoder_io
 
 SEARCH = {
@@ -146,20 +146,28 @@ def test_open_sizes_are_closed_in_a_second_graph(tmp_path: Path) -> None:
     assert "axis 3 is 16" in found.notes[0]
 
 
-def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("overwrite", [False, True], ids=["new files", "files replaced"])
+def test_a_disk_that_is_full_leaves_all_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
     exported(tmp_path / "x")
     change_graph(tmp_path / "x", leave_sizes_open)
-    found, before = imported(tmp_path / "x"), sorted((tmp_path / "x").iterdir())
+    found = imported(tmp_path / "x")
+    if overwrite:
+        for path in found.save():
+            path.write_bytes(b"of yesterday")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()}
+    synced: list[Path] = []
 
-    def full(path: Path, data: bytes) -> None:
-        if path.suffix == ".yaml":
+    def full(path: Path) -> None:
+        synced.append(path)
+        if len(synced) == 2:  # the graph had room, the document has none
             raise OSError(errno.ENOSPC, "No space left on device")
-        write_atomic(path, data)
 
-    monkeypatch.setattr(saving, "write_atomic", full)
+    monkeypatch.setattr(files, "sync_file", full)
     with pytest.raises(SaveError, match="No space left on device. What was there before is untouched"):
-        found.save()
-    assert sorted((tmp_path / "x").iterdir()) == before
+        found.save(overwrite=overwrite)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()} == before and len(synced) == 2
 
 
 def test_a_cache_that_keeps_a_window_keeps_all_in_a_second_graph(tmp_path: Path) -> None:
