@@ -24,6 +24,7 @@ from workbench.passes.wellformed import check_values
 from workbench.rules import RULES
 from workbench.rules.apply import RuleRaised, apply
 from workbench.rules.base import Rule
+from workbench.rules.census import Census
 from workbench.rules.plan import Plan, plan
 from workbench.rules.recorder import Recorder, Watch, quiet
 from workbench.rules.recording import Recording
@@ -265,15 +266,17 @@ def _apply_all(model: ir.Model, steps: Plan, watch: Watch | None, stop_after: St
         return ()
     fuse = [step for step in steps.steps if step.rule.stage is Stage.FUSE]
     lower = [step for step in steps.steps if step.rule.stage is not Stage.FUSE]
-    done = [apply(model, step, steps, watch) for step in fuse]
+    census = Census(model.graph)
+    done = [apply(model, step, steps, watch, census) for step in fuse]
     if fuse and lower:
         if watch is not None:
             watch.begin()
         merge_repeated(model)
+        census.changed()
         if watch is not None:
             watch.passed("fuse/repeated", _apply_all)
     if stop_after >= Stage.LOWER:
-        done += [apply(model, step, steps, watch) for step in lower]
+        done += [apply(model, step, steps, watch, census) for step in lower]
     return tuple(done)
 
 

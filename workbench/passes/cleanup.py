@@ -44,12 +44,14 @@ def in_order(model: ir.Model) -> Iterator[tuple[Diagnostic, ...]]:
         ModelFileError: the graph has a cycle.
     """
     before = [(graph, list(graph)) for graph in model.graphs()]
+    in_place = False
     try:
-        yield sort_nodes(model)
+        found = sort_nodes(model)
+        in_place = not found
+        yield found
     finally:
-        for graph, nodes in before:
-            if list(graph) != nodes:
-                graph.extend(nodes)  # a node that is there already moves to the end
+        for graph, nodes in () if in_place else before:
+            graph.extend(nodes)  # a node that is there already moves to the end
 
 
 def sort_nodes(model: ir.Model) -> tuple[Diagnostic, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import time
 
@@ -11,6 +10,7 @@ import onnx_ir as ir
 from workbench import functions
 from workbench.rules.answer import answer, sort
 from workbench.rules.base import Refusal, Rewrite, Rule, Site
+from workbench.rules.census import Census
 from workbench.rules.discard import Discard
 from workbench.rules.features import uses
 from workbench.rules.graph import scope
@@ -29,27 +29,24 @@ class RuleRaised(Exception):
         self.rule, self.node, self.error = rule, node, error
 
 
-def op_counts(model: ir.Model) -> dict[str, int]:
-    """Nodes of the main graph by operator (``com.microsoft.GroupQueryAttention``)."""
-    counts = collections.Counter((node.domain, node.op_type) for node in model.graph)
-    return {f"{domain}.{op_type}" if domain else op_type: count for (domain, op_type), count in counts.items()}
-
-
-def apply(model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None) -> RuleReport:
+def apply(
+    model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None, census: Census | None = None
+) -> RuleReport:
     """Run a rule over all its candidates, in place.
 
     Whatever a rewrite leaves without a reader goes with it, so that the next rule sees the graph as it is.
-    ``watch`` is told of each rewrite and each refusal.
+    ``watch`` is told of each rewrite and each refusal. ``census`` is what is known of the graph from the rule before.
 
     Raises:
         RuleRaised: the rule failed; the model is not to be used any more.
     """
-    start, before, rule = time.perf_counter(), op_counts(model), step.rule
+    start, rule, census = time.perf_counter(), step.rule, census or Census(model.graph)
+    before = census.counts()
     misses: list[Miss] = []
     partial: list[Miss] = []
     place, asked = "", 0
     try:
-        anchors = candidates(model, step)
+        anchors = [node for node in census.nodes(rule.anchors) if _is_candidate(node, step)]
         work = _Work(rule, Discard(model.graph), Order(model.graph), watch)
         if watch is not None:
             watch.asks(model, step, anchors)
@@ -63,9 +60,10 @@ def apply(model: ir.Model, step: Step, plan: Plan, watch: Watch | None = None) -
         _settle(work, bool(misses))
     except Exception as error:
         raise RuleRaised(rule, place, error) from error
-    after = op_counts(model) if applied else before
+    if applied:
+        census.changed()
     return RuleReport(
-        rule.name, rule.stage, asked, applied, tuple(misses), tuple(partial), before, after,
+        rule.name, rule.stage, asked, applied, tuple(misses), tuple(partial), before, census.counts(),
         time.perf_counter() - start, rule.pattern,
     )  # fmt: skip
 
@@ -87,12 +85,6 @@ def _settle(work: _Work, missed: bool) -> None:
         _let_go(work.discard.graph)
     if not work.order.kept:
         sort(work.discard.graph, work.rule)
-
-
-def candidates(model: ir.Model, step: Step) -> list[ir.Node]:
-    """The nodes of the main graph that a planned rule looks at."""
-    wanted = {(use.domain, use.op_type) for use in step.rule.anchors}
-    return [n for n in model.graph if (n.domain, n.op_type) in wanted and _is_candidate(n, step)]
 
 
 def _ask(work: _Work, site: Site, misses: list[Miss]) -> list[Miss]:
