@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -17,6 +18,15 @@ ROOT = Path(__file__).resolve().parent.parent / arch.PACKAGE
 MODULES = arch.read_package(ROOT)
 # Loaded by `import workbench` they would make every start slow: libraries that only some functions need.
 NOT_AT_IMPORT = ("torch", "transformers", "pandas", "matplotlib", "onnxruntime", "ipywidgets")
+# Nor may the verbs load what only building needs: their import is held against onnxscript's (docs/benchmarks.md).
+VERBS = "from workbench import build, compare, optimize"
+NOT_WITH_THE_VERBS = (
+    *NOT_AT_IMPORT, "onnxscript",
+    *(f"workbench.{name}" for name in (
+        "components", "models", "package", "recipe", "tasks", "rules.builtin", "rules.fuse", "rules.lower",
+    )),
+)  # fmt: skip
+MODULES_WITH_THE_VERBS = 65
 # The record that family files fill in, and no family itself.
 NO_FAMILY = {"spec", "weight_table"}
 
@@ -91,6 +101,46 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def _fresh(code: str) -> list[str]:
+    """What a new interpreter prints, a list of text."""
+    command = [sys.executable, "-c", f"import json, sys, workbench\n{code}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+def test_importing_the_verbs_loads_what_they_start_with_and_no_more() -> None:
+    loaded = _fresh(f"{VERBS}\nprint(json.dumps(list(sys.modules)))")
+    early = [m for m in loaded if any(f"{m}.".startswith(f"{name}.") for name in NOT_WITH_THE_VERBS)]
+    assert early == []
+    ours = [m for m in loaded if m.split(".")[0] == "workbench"]
+    assert 0 < len(ours) <= MODULES_WITH_THE_VERBS, sorted(ours)
+
+
+def test_what_is_loaded_late_is_found() -> None:
+    """The rules, a family, and the verbs, which stay functions when modules of their names come in."""
+    code = f"""{VERBS}
+from workbench import rules
+listed = "RULES" in dir(rules) and "RULES" not in vars(rules)
+made = build({{"model_type": "bert", "vocab_size": 32, "hidden_size": 32, "intermediate_size": 32,
+    "num_hidden_layers": 1, "num_attention_heads": 2}}, execution_provider="cpu", load_weights=False)
+import workbench.build, workbench.check, workbench.compare, workbench.optimize
+verbs = [workbench.build, workbench.check, workbench.compare, workbench.optimize]
+print(json.dumps([str(listed), *(type(verb).__name__ for verb in verbs), *(rule.rule for rule in made.report.rules)]))
+"""
+    listed, *found = _fresh(code)
+    assert (listed, found[:4]) == ("True", ["function"] * 4)
+    assert "fuse/mha" in found[4:]
+
+
+def test_a_name_that_rules_lacks_is_no_attribute() -> None:
+    from workbench import rules
+
+    with pytest.raises(AttributeError, match="module 'workbench.rules' has no attribute 'RULE'"):
+        _ = rules.RULE
 
 
 # --- the checks, seen to fail ---------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""``build``: from a model's name, folder or file to an execution provider's package."""
+"""``build``: from a model's name, folder or file to an execution provider's package.
+
+What makes graphs (onnxscript, components, families, rules) is imported by the first call, not with this module.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 import onnx_ir as ir
-from onnxscript import nn
 
 from workbench.config.check_words import check_words
-from workbench.config.parts import AnyConfig
 from workbench.config.resolve import resolve
-from workbench.config.source import SourceConfig
 from workbench.ep import ExecutionProvider, get_ep
 from workbench.errors import UnsupportedError, WorkbenchError, unknown, wrong_type
-from workbench.models import lookup
-from workbench.recipe import MakeModule, Recipe, variant_of
-from workbench.tasks import Task, get_task
 from workbench.types import Padding, dtype_word, parse_dtype
 
 if TYPE_CHECKING:
+    from onnxscript import nn
+
+    from workbench.config.parts import AnyConfig
+    from workbench.config.source import SourceConfig
     from workbench.package import Package
+    from workbench.recipe import MakeModule, Recipe
+    from workbench.tasks import Task
 
 ModelLike = str | os.PathLike[str] | Mapping[str, Any] | Any
 """A built-in name, a folder, a hub id, a ``config.json`` or ``.gguf`` file, a ``PretrainedConfig`` or its dict."""
@@ -65,6 +68,8 @@ def build(
             are quantized other than in a .gguf file.
         ConfigError, WeightsError, OfflineError: what is wrong with the model's files.
     """
+    from workbench.recipe import variant_of
+
     ep = get_ep(execution_provider)
     check_options(padding, trust_remote_code)
     compute = parse_dtype(dtype) if dtype is not None else ep.default_dtype
@@ -91,6 +96,9 @@ def build_from_module(
         UnsupportedError: the dtype is not that of the instance, or not the provider's.
         WorkbenchError: the instance has been built before.
     """
+    from workbench.recipe import Recipe
+    from workbench.tasks import get_task
+
     ep = get_ep(execution_provider)
     if not dataclasses.is_dataclass(config) or isinstance(config, type):
         raise wrong_type("config", config, "a ModelConfig")
@@ -109,6 +117,10 @@ def recipe_for(
     model: ModelLike, task: str | Task | None = None, *, module_class: MakeModule | None, load_weights: bool
 ) -> Recipe:
     """Resolve a model and open its weights."""
+    from workbench.models import lookup
+    from workbench.recipe import Recipe
+    from workbench.tasks import get_task
+
     source = resolve(model, load_weights=load_weights)
     if load_weights:
         _check_plain(source)
@@ -158,6 +170,8 @@ def check_options(padding: str, trust_remote_code: bool) -> None:
 
 
 def _factory(module: nn.Module | MakeModule) -> tuple[MakeModule, ir.DataType | None]:
+    from onnxscript import nn
+
     if not isinstance(module, nn.Module):
         if not callable(module):
             raise wrong_type("module", module, "a module, its class, or a function that makes one")

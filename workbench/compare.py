@@ -13,8 +13,6 @@ from workbench.build import ModelLike, recipe_for
 from workbench.ep import ExecutionProvider, default_comparison, get_ep
 from workbench.errors import FeedsError, UnknownNameError, UnsupportedError, unknown, wrong_type
 from workbench.optimize import run_plan
-from workbench.recipe import Recipe
-from workbench.rules import RULES
 from workbench.rules.plan import plan
 from workbench.rules.recording import Recording
 from workbench.types import Role, parse_dtype
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.analysis.rule_matrix import RuleMatrix
     from workbench.analysis.tables import FusionTable, OpTable
     from workbench.package import Package
+    from workbench.recipe import Recipe
     from workbench.runtime.ort_cpu import SessionSettings
     from workbench.widgets.ep_compare import EpCompare
 
@@ -138,6 +137,8 @@ class Comparison(Mapping[str, "Package"]):
             UnknownNameError: a provider that is not in this comparison.
             WorkbenchError: the package holds several graphs.
         """
+        from workbench.rules import RULES
+
         if execution_provider not in self:
             raise unknown("execution provider", execution_provider, list(self))
         package = self[execution_provider]

@@ -21,7 +21,6 @@ from workbench.passes.fold import fold
 from workbench.passes.legality import legality
 from workbench.passes.repeated import merge_repeated
 from workbench.passes.wellformed import check_values
-from workbench.rules import RULES
 from workbench.rules.apply import RuleRaised, apply
 from workbench.rules.base import Rule
 from workbench.rules.census import Census
@@ -123,6 +122,8 @@ def given_rules(given: Sequence[Rule] | None) -> tuple[Rule, ...]:
         ArgumentError: something else than rules, or two of one name.
     """
     if given is None:
+        from workbench.rules import RULES  # reads every rule's file
+
         return RULES
     if isinstance(given, Rule) or not isinstance(given, Iterable):
         raise wrong_type("rules", given, "a list of rules, as (*workbench.rules.RULES, MINE)")
