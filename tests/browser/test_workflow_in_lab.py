@@ -152,6 +152,73 @@ def test_a_step_leads_to_its_values_and_its_graph(lab: Lab, theme: str) -> None:
     page.keyboard.press("Escape")
 
 
+def ends(lab: Lab, which: int = 0) -> list[tuple[str, str]]:
+    """From which step to which other a strong line leads."""
+    names = dict(enumerate(STEPS))
+    found = (
+        view(lab, which)
+        .locator(".wb-wires-strong [data-from]")
+        .evaluate_all("all => all.map((e) => [e.dataset.from, e.dataset.to])")
+    )
+    pairs = {(int(a), int(b)) for a, to in found for b in to.split()}
+    return [(names[a], names[b]) for a, b in sorted(pairs)]
+
+
+def test_lines_lead_to_and_from_a_step(lab: Lab, theme: str) -> None:
+    page = lab.page
+    choose(lab, "lm")
+    page.mouse.move(2, 2)
+    into, out = [("inputs", "lm"), ("loop", "lm")], [("lm", "policy"), ("lm", "next round")]
+    assert ends(lab) == [*into, *out]
+    page.wait_for_timeout(200)
+    keep(page, f"workflow-{theme}-7-lines", ".wb-flow")
+    png = shot(page, ".wb-wires-strong")
+    assert unpainted(png, ["added", "#009e73"], 1e-3) == [], "what comes in and what goes out"
+    dashes = [
+        view(lab).locator(f".wb-wires-{side} .wb-wire").first.evaluate("e => getComputedStyle(e).strokeDasharray")
+        for side in ("in", "out")
+    ]
+    assert dashes[0] == "none" and dashes[1] != "none", "told apart without colours"
+    row(lab, "policy").hover()
+    assert ends(lab) == [("lm", "policy"), ("policy", "emit tokens"), ("policy", "next round")]
+    page.mouse.move(2, 2)
+    row(lab, "workflow").focus()
+    assert ends(lab) == [], "the workflow itself"
+    page.keyboard.press("ArrowDown")
+    assert [end for _, end in ends(lab)] == ["loop", "while active", "lm"]
+    label = row(lab, "policy").get_attribute("aria-label") or ""
+    assert "reads from lm" in label and "goes to emit tokens, next round" in label
+
+
+def test_lines_lie_beside_all_texts(lab: Lab) -> None:
+    for which, title in ((0, "lm"), (1, "next round"), (2, "policy")):
+        choose(lab, title, which)
+        lab.page.mouse.move(2, 2)
+        assert view(lab, which).locator(".wb-wires .wb-wires-pale .wb-wire").count() >= 6
+        over = view(lab, which).evaluate(
+            """view => {
+              const boxes = (what) => [...view.querySelectorAll(what)].map((e) => [e, e.getBoundingClientRect()]);
+              const lines = boxes(".wb-wire"), texts = boxes(".wb-flow-row .wb-flow-box, .wb-flow-row .wb-lane");
+              const shared = (a, b, from, to) => Math.min(a[to], b[to]) - Math.max(a[from], b[from]);
+              return lines.flatMap(([, a]) => texts.filter(([, b]) =>
+                shared(a, b, "left", "right") > 1 && shared(a, b, "top", "bottom") > 1).map(([e]) => e.textContent));
+            }"""
+        )
+        assert over == []
+
+
+def test_lines_follow_what_is_folded(lab: Lab) -> None:
+    page = lab.page
+    choose(lab, "inputs")
+    row(lab, "loop").focus()
+    page.keyboard.press("ArrowLeft")
+    assert ends(lab) == [("inputs", "loop")], "what is in it is its own"
+    assert row(lab, "loop").locator(".wb-flow-link").inner_text() == "↰ takes kv0, yes and 5 more"
+    page.keyboard.press("ArrowRight")
+    assert view(lab).locator(".wb-wires .wb-wires-pale .wb-wire").count() == 7
+    page.keyboard.press("Escape")
+
+
 def test_a_run_is_stepped_through(lab: Lab, theme: str) -> None:
     """The kernel runs a step when the end of what was recorded is reached."""
     page = lab.page

@@ -12,6 +12,7 @@ import traitlets
 from workbench.analysis.markup import plural
 from workbench.metadata.diagnostic import show_path
 from workbench.metadata.flow import AliasRow, FlowNode, PortRow, WorkflowMap, runs
+from workbench.metadata.flow.links import is_state
 from workbench.viz.workflow import Moment, SeenValue, moments, node_of, pinned
 from workbench.widgets.pack import Column, pack
 from workbench.widgets.view import View
@@ -78,8 +79,10 @@ class FlowView(View):
         ports = list(_ports(shown))
         rows = [row for table in shown.aliases for row in table.rows]
         return {
-            "port": [row.port for row in ports], "value": [row.value for row in ports],
-            "contract": [row.contract for row in ports], "maker": np.array([row.maker for row in ports], np.int32),
+            "port": [row.port for _, row in ports], "value": [row.value for _, row in ports],
+            "contract": [row.contract for _, row in ports],
+            "maker": np.array([row.maker for _, row in ports], np.int32),
+            "kept": np.array([is_state(shown, node, row) for node, row in ports], np.uint8),
             "alias_layer": np.array([row.layer for row in rows], np.int32), **_alias_texts(rows),
             **_moment_columns(self._moments),
         }  # fmt: skip
@@ -131,11 +134,11 @@ def _said(shown: WorkflowMap) -> str:
     return f"{' and '.join(words)}; n goes to the next."
 
 
-def _ports(shown: WorkflowMap) -> Iterable[PortRow]:
+def _ports(shown: WorkflowMap) -> Iterable[tuple[FlowNode, PortRow]]:
     for node in shown.nodes:
         for side in (node.reads, node.writes):
             for run in runs(side):
-                yield from run.rows
+                yield from ((node, row) for row in run.rows)
 
 
 def _nodes(shown: WorkflowMap) -> Iterable[dict[str, Any]]:

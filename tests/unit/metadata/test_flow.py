@@ -99,6 +99,29 @@ def test_a_value_of_many_ports_is_named_once() -> None:
     assert values((PortRow("ids", "prompt"), *empty)) == "prompt, start.empty"
 
 
+# --- what goes from step to step --------------------------------------------------------------------------------
+def named(found: WorkflowMap) -> list[tuple[str, str, tuple[str, ...]]]:
+    titles = [one.title for one in found.nodes]
+    return [(titles[link.source], titles[link.target], link.values) for link in found.links]
+
+
+def test_links_lead_from_the_step_that_makes_a_value_to_those_that_read_it() -> None:
+    assert named(workflow_map(decoder(100))) == [
+        ("inputs", "loop", ("yes", "no", "zero", "kv0")), ("inputs", "while active", ("limit",)),
+        ("inputs", "lm", ("prompt", "mask")), ("lm", "policy", ("s.scores",)), ("policy", "emit tokens", ("s.tok",)),
+        ("lm", "next round", ("n.k* ×100", "n.v* ×100")),
+        ("policy", "next round", ("n.active", "n.done", "n.accepted")),
+    ]  # fmt: skip
+
+
+def test_links_to_what_a_frame_gives_out() -> None:
+    """A branch gives by its outputs, a loop its number of the round by its test; a cell after the loop by the loop."""
+    branch, image = named(workflow_map(base("branch"))), named(workflow_map(base("image")))
+    assert ("takes out", "head", ("feat",)) in branch and ("see", "takes out", ("a.feat",)) in branch
+    assert ("while go", "den", ("t",)) in image and ("loop", "vae", ("lat",)) in image
+    assert ("loop", "den", ("lat",)) not in image, "that is in the lane"
+
+
 # --- diagnostics ------------------------------------------------------------------------------------------------
 def test_diagnostics_stand_on_what_they_are_about() -> None:
     found = workflow_map(broken())
@@ -147,6 +170,9 @@ def test_the_text_says_what_the_picture_shows() -> None:
         "    lm (ONNX lm.onnx, onnx-genai.autoregressive-decode) !N199",
         "      prompt, maskk, k0, v0 -> s.scores, n.k0, n.v0",
         "    lm: 1 layer × key/value, float32[batch, 2, past, 16] request_aligned",
+        "data",
+        "  inputs -> lm: prompt",
+        "  lm -> policy: s.scores",
     )
     assert [line for line in wanted if line not in text.splitlines()] == []
     assert "!H101" in next(line for line in text.splitlines() if line.startswith("  kv"))

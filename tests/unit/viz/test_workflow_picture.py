@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +19,12 @@ from tests.unit.metadata.fixtures import base, of_kind
 from tests.unit.metadata.layers import decoder
 from tests.unit.metadata.runs import broken, forgetful, hostile, recorded, stepped
 from workbench.metadata import workflow_map
+from workbench.viz.figure import CARD, INK
 from workbench.viz.svg import text_width
 from workbench.viz.workflow import moments, pinned, to_svg
+from workbench.viz.workflow.nets import MOST_TRACKS, Net, nets
 from workbench.viz.workflow.places import Box, places
+from workbench.widgets.esm import STATIC
 
 
 def deep() -> dict[str, Any]:
@@ -107,6 +115,80 @@ def test_whatever_is_valid_is_drawn(fixture: Any) -> None:
 def test_the_pages_of_the_docs_have_these_pictures() -> None:
     for name, text in pictures().items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text, "python -m tests.make_workflow_pictures"
+
+
+# --- lines ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", [*DOCUMENTS, "crowded"])
+def test_every_link_is_a_line_or_a_badge(name: str) -> None:
+    found = workflow_map(DOCUMENTS.get(name, crowded)())
+    where = places(found)
+    lines = [(net.source, target) for net in where.nets.nets for target in net.targets]
+    assert sorted([*lines, *where.nets.far]) == sorted((link.source, link.target) for link in found.links)
+    svg = to_svg(found)
+    assert svg.count('Z" fill="') - svg.count(f'Z" fill="{INK}" s') - svg.count(f'Z" fill="{CARD}" s') == len(lines)
+    assert svg.count("↑ ") + svg.count("↓ ") >= bool(where.nets.far)
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS, "crowded"])
+def test_lines_lie_on_no_text_no_row_and_no_lane(name: str) -> None:
+    found = workflow_map(DOCUMENTS.get(name, crowded)())
+    where = places(found)
+    boxes = [where.frames.get(node, box) if found.nodes[node].is_frame else box for node, box in where.rows.items()]
+    tracks = [where.track(net.track) for net in where.nets.nets]
+    assert all(box.x + box.width + 6 < x < where.x(0) - 12 for box in boxes for x in tracks)
+    for net, other in itertools.combinations(where.nets.nets, 2):
+        assert net.track != other.track or reach(net)[1] < reach(other)[0] or reach(other)[1] < reach(net)[0]
+
+
+def reach(net: Net) -> tuple[int, int]:
+    """From where to where a line runs down, in half rows: it leaves from the lower half and comes to the upper."""
+    ends = [2 * net.source + 1, *(2 * target for target in net.targets)]
+    return min(ends), max(ends)
+
+
+def crowded() -> dict[str, Any]:
+    """Twelve steps of which each reads what all before it make: more lines than there are tracks, and long ones."""
+    found = base("branch")
+    flow = found["pipeline"]["workflow"]
+    (_, call, *rest) = flow["steps"]
+    reads = [{"ids": "text"} | {f"feat{i}": f"features.of.step.{i}" for i in range(n)} for n in range(12)]
+    flow["steps"] = [
+        {**call, "inputs": inputs, "outputs": {"scores": f"features.of.step.{n}"}} for n, inputs in enumerate(reads)
+    ]
+    flow["steps"] += rest
+    return found
+
+
+def test_long_lines_are_badges_with_the_name() -> None:
+    found = workflow_map(base("branch"))
+    shown = words(to_svg(found))
+    assert "↓ text" in shown and "↑ text" in shown, "seven rows from the inputs to the head"
+    assert "<title>inputs → head: text</title>" in to_svg(found) and "<title>inputs → blank: text</title>" in to_svg(
+        found
+    )
+    crowd = workflow_map(crowded())
+    assert places(crowd).nets.tracks == MOST_TRACKS and any(word.startswith("↕") for word in words(to_svg(crowd)))
+
+
+SCRIPT = """
+const { netsOf } = await import(process.argv[2]);
+console.log(JSON.stringify(JSON.parse(process.argv[3]).map((pairs) => netsOf(pairs))));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not on the path")
+def test_the_browsers_twin_lays_the_same_lines(tmp_path: Path) -> None:
+    maps = [workflow_map(document()) for document in (*DOCUMENTS.values(), crowded)]
+    asked = [[(link.source, link.target) for link in found.links] for found in maps] + [
+        [(5, 2), (5, 8), (1, 2), (2, 5)]
+    ]
+    shutil.copy(STATIC / "workflow_nets.js", tmp_path / "nets.mjs")
+    (tmp_path / "twin.mjs").write_text(SCRIPT)
+    command = ["node", str(tmp_path / "twin.mjs"), str(tmp_path / "nets.mjs"), json.dumps(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    ours = [dataclasses.asdict(nets(pairs)) for pairs in asked]
+    assert json.loads(done.stdout) == json.loads(json.dumps(ours))
 
 
 # --- moments of a run -------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from workbench.metadata.context import WORKFLOW, Context
 from workbench.metadata.diagnostic import Diagnostics
 from workbench.metadata.dialects import reader_of
 from workbench.metadata.flow.lanes import aliases, lanes_of
+from workbench.metadata.flow.links import FlowLink
 from workbench.metadata.flow.nodes import Nodes
 from workbench.metadata.flow.places import Places
 from workbench.metadata.flow.records import AliasRow, AliasTable, FlowNode, Lane, Mark, Pin, PortRow, Run, runs
@@ -74,6 +75,6 @@ def _marks(nodes: Nodes, node: FlowNode, place: dict[str, int]) -> tuple[Mark, .
 
 
 __all__ = [
-    "AliasRow", "AliasTable", "FlowNode", "Lane", "Mark", "Pin", "PortRow", "Run", "WorkflowMap", "runs",
+    "AliasRow", "AliasTable", "FlowLink", "FlowNode", "Lane", "Mark", "Pin", "PortRow", "Run", "WorkflowMap", "runs",
     "workflow_map",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from workbench.metadata.scope import Value
 from workbench.metadata.wording import cut
 
 _MOST_NAMES = 5
+_STATE = ("carry", "loop")  # the makers of cells: a loop has them, though they stand in its carried list
 _Row = tuple[str, str, Path]  # port, value, and the place where the value's name stands
 
 
@@ -187,7 +188,7 @@ class Nodes:
     def _row(self, row: _Row, value: Value | None, maker: int = -1) -> PortRow:
         if value is None:
             return PortRow(row[0], row[1], "" if maker >= 0 else "nothing defines it", -1)
-        made = maker if maker >= 0 else self.at(value.step)
+        made = maker if maker >= 0 else self.at(value.step if value.producer in _STATE else value.path)
         return PortRow(row[0], row[1], contract_text(value.contract), made)
 
 

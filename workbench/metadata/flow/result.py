@@ -13,6 +13,7 @@ from workbench.analysis.markup import plural
 from workbench.errors import Diagnostic
 from workbench.metadata.analyses.tables import Table
 from workbench.metadata.diagnostic import Path, show_path
+from workbench.metadata.flow.links import FlowLink, links
 from workbench.metadata.flow.records import AliasTable, FlowNode, Lane, Pin, longest
 from workbench.metadata.flow.text import to_text
 
@@ -50,6 +51,16 @@ class WorkflowMap(Table):
                 found.setdefault(pin.node, []).append(pin.diagnostic)
         return found
 
+    @cached_property
+    def links(self) -> tuple[FlowLink, ...]:
+        """Which step gives which values to which other; without what a loop keeps for the steps in it."""
+        return links(self)
+
+    @cached_property
+    def cells(self) -> frozenset[str]:
+        """The names of all state cells."""
+        return frozenset(cell for lane in self.lanes for cell in lane.cells)
+
     @property
     def artifacts(self) -> Mapping[str, str]:
         """The ONNX components that are invoked, and their files."""
@@ -68,7 +79,9 @@ class WorkflowMap(Table):
         return "; ".join(f"{mark.words} of {self.lanes[mark.lane].name}" for mark in node.marks)
 
     def to_text(self) -> str:
-        """The nested steps as indented lines, then state, aliases and faults: what the picture shows, in words."""
+        """The nested steps as indented lines, then which step gives what to which, state, aliases and
+        faults: what the picture shows, in words.
+        """
         return to_text(self)
 
     def to_svg(self) -> str:

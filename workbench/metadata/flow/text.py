@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.metadata.flow.records import FlowNode, PortRow, runs
@@ -16,8 +16,8 @@ _MOST_VALUES = 6
 
 
 def to_text(shown: WorkflowMap) -> str:
-    """Steps, then lanes, aliases and diagnostics; of very long documents the beginning."""
-    lines = [line for part in (_steps(shown), _lanes(shown), _faults(shown)) for line in part]
+    """Steps, what goes from one to another, lanes, aliases and diagnostics; of very long documents the beginning."""
+    lines = [line for part in (_steps(shown), _links(shown), _lanes(shown), _faults(shown)) for line in part]
     more = len(lines) - _MOST_LINES
     return "\n".join([*lines[:_MOST_LINES], *([f"... ({more} more lines)"] if more > 0 else [])])
 
@@ -35,10 +35,22 @@ def _steps(shown: WorkflowMap) -> Iterator[str]:
 
 def values(rows: tuple[PortRow, ...]) -> str:
     """The values of a node, folded and each once: ``tokens, k* ×100, v* ×100``."""
-    found = list(dict.fromkeys(str(run) for run in runs(rows)))
+    return some(list(dict.fromkeys(str(run) for run in runs(rows)))) or "nothing"
+
+
+def some(found: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
     words = [cut(word, 40) for word in found[:_MOST_VALUES]]
     more = [f"{len(found) - _MOST_VALUES} more"] if len(found) > _MOST_VALUES else []
-    return ", ".join([*words, *more]) or "nothing"
+    return ", ".join([*words, *more])
+
+
+def _links(shown: WorkflowMap) -> Iterator[str]:
+    if shown.links:
+        yield "data"
+    for link in shown.links:
+        source, target = (cut(shown.nodes[index].title) for index in (link.source, link.target))
+        yield f"  {source} -> {target}: {some(link.values)}"
 
 
 def _lanes(shown: WorkflowMap) -> Iterator[str]:

@@ -6,6 +6,7 @@ import dataclasses
 
 from workbench.metadata.flow import FlowNode, WorkflowMap
 from workbench.viz.svg import MARGIN, text_width
+from workbench.viz.workflow.nets import TRACK, Nets, nets
 
 ROW, GAP, INDENT, FLOW = 42, 8, 14, 540
 FEW_LANES = 5
@@ -28,7 +29,7 @@ class Box:
 @dataclasses.dataclass(frozen=True)
 class Places:
     """``rows`` and ``frames`` by the index of their node; ``lane`` is the distance of two lanes, ``upright`` whether
-    their names are; ``bottom`` is below everything.
+    their names are; ``bottom`` is below everything. ``nets`` are the lines between rows, in tracks beside them.
     """
 
     rows: dict[int, Box]
@@ -37,10 +38,25 @@ class Places:
     lane: int
     upright: bool
     bottom: int
+    nets: Nets
 
     def x(self, lane: int) -> int:
         """The line of a lane."""
-        return MARGIN + FLOW + 20 + self.lane * lane + self.lane // 2
+        return self.lanes + self.lane * lane + self.lane // 2
+
+    @property
+    def lanes(self) -> int:
+        """Where the lanes begin, right of all tracks."""
+        return MARGIN + FLOW + 20 + TRACK * self.nets.tracks
+
+    def track(self, track: int) -> int:
+        """The line of a track."""
+        return MARGIN + FLOW + TRACK * (track + 1)
+
+    def right(self, node: int) -> int:
+        """The right edge of a row, or of the frame that it is the head of."""
+        box = self.frames.get(node, self.rows[node])
+        return box.x + box.width
 
     def y(self, node: int) -> int:
         """The middle of a row."""
@@ -69,7 +85,8 @@ def places(shown: WorkflowMap) -> Places:
             y += GAP
             inset = _inset(frame.depth) + INDENT // 2
             frames[frame.index] = Box(MARGIN + inset, top, FLOW - 2 * inset, y - top - GAP // 2)
-    return Places(rows, frames, head, 34 if upright else 86, upright, y)
+    pairs = [(link.source, link.target) for link in shown.links if link.source in rows and link.target in rows]
+    return Places(rows, frames, head, 34 if upright else 86, upright, y, nets(pairs))
 
 
 def _inset(depth: int) -> int:

@@ -10,7 +10,8 @@ from workbench.metadata.flow import FlowNode, Mark, WorkflowMap
 from workbench.metadata.flow.text import describe, values
 from workbench.viz.figure import CARD, INK, QUIET, RULE
 from workbench.viz.svg import ADDED, CHANGED, MARGIN, REMOVED, SAME, Svg, printable, shorten, text_width
-from workbench.viz.workflow.places import FLOW, MOST_LANES, MOST_ROWS, Box, Places, places
+from workbench.viz.workflow.places import MOST_LANES, MOST_ROWS, Box, Places, places
+from workbench.viz.workflow.wires import badges, chips, legend, wires
 
 SIGNS = {
     "workflow": "", "inputs": "⇤", "invoke": "▣", "loop": "↻", "setup": "①", "while": "?", "carry": "↺", "branch": "◇",
@@ -29,11 +30,15 @@ def to_svg(shown: WorkflowMap) -> str:
     where = places(shown)
     svg = Svg("Workflow", repr(shown))
     svg.text(MARGIN, MARGIN + 14, "Workflow", size=14, bold=True)
-    svg.text(MARGIN, MARGIN + 32, repr(shown).removeprefix("WorkflowMap(").removesuffix(")"), size=11, fill=QUIET)
+    counts = repr(shown).removeprefix("WorkflowMap(").removesuffix(")")
+    svg.text(MARGIN, MARGIN + 32, counts, size=11, fill=QUIET)
+    legend(svg, where, MARGIN + text_width(counts, 11) + 16, MARGIN + 32)
     for index, box in sorted(where.frames.items()):
         _rect(svg, box, CARD, _EDGES.get(shown.nodes[index].kind, RULE), _DASHES.get(shown.nodes[index].kind, ""))
+    far = badges(shown, where)
     for node in shown.nodes[:MOST_ROWS]:
-        _node(svg, shown, node, where.rows[node.index])
+        _node(svg, shown, node, where.rows[node.index], far.get(node.index, []))
+    wires(svg, shown, where)
     if shown.lanes:
         _legend(svg)
     for index in range(min(len(shown.lanes), MOST_LANES)):
@@ -52,7 +57,7 @@ def _rect(svg: Svg, box: Box, fill: str, edge: str, dash: str = "", wide: int = 
     )
 
 
-def _node(svg: Svg, shown: WorkflowMap, node: FlowNode, box: Box) -> None:
+def _node(svg: Svg, shown: WorkflowMap, node: FlowNode, box: Box, far: list[tuple[str, str]]) -> None:
     faults = [fault.code for fault in shown.diagnostics(node.index)]
     svg.parts.append(f"<g><title>{_text(describe(node))}</title>")
     if not node.is_frame:
@@ -61,10 +66,13 @@ def _node(svg: Svg, shown: WorkflowMap, node: FlowNode, box: Box) -> None:
     room = (box.width - 16 - (text_width(badge) + 12 if badge else 0)) * 100 // (12 * 64)
     title = shorten(f"{SIGNS[node.kind]} {node.title}".strip(), max(room, 8))
     svg.text(box.x + 8, box.y + 15, title, bold=True)
+    end = box.x + 8 + text_width(title)
     if badge:
-        svg.text(box.x + 18 + text_width(title), box.y + 15, badge, fill=_BADGE, bold=True)
+        svg.text(end + 10, box.y + 15, badge, fill=_BADGE, bold=True)
+        end += 10 + text_width(badge)
     svg.text(box.x + 8, box.y + 30, _said(node, (box.width - 16) * 100 // (11 * 64)), size=11, fill=QUIET)
     svg.parts.append("</g>")
+    chips(svg, far, end + 10, box.x + box.width - 6, box.y + 4)
 
 
 def _said(node: FlowNode, most: int) -> str:
@@ -150,7 +158,7 @@ def _legend(svg: Svg) -> None:
 def _ends(svg: Svg, shown: WorkflowMap, where: Places) -> None:
     y, hidden = where.bottom + 18, len(shown.nodes) - MOST_ROWS
     if len(shown.lanes) > MOST_LANES:
-        svg.text(MARGIN + FLOW + 20, y, f"and {len(shown.lanes) - MOST_LANES} more lanes", size=11, fill=QUIET)
+        svg.text(where.lanes, y, f"and {len(shown.lanes) - MOST_LANES} more lanes", size=11, fill=QUIET)
     if hidden > 0:
         svg.text(MARGIN, y, f"and {plural(hidden, 'more row')}", size=11, fill=QUIET)
         y += 20

@@ -4,6 +4,7 @@ import { unpack } from "./pack.js";
 import { faultBadge, flowRow, isFrame, laneSpans, legend, linksOf, visibleNodes, wraps } from "./workflow_rows.js";
 import { aliasTable, faultList, laneDetails, nodeDetails } from "./workflow_details.js";
 import { runBar } from "./workflow_run.js";
+import { wiresLegend, wiresOf } from "./workflow_wires.js";
 
 const MOST_VALUES = 5;
 const FEW_LANES = 5;
@@ -23,6 +24,7 @@ function workflowRender({ model, el }) {
   let lane = -1;
   let fault = -1;
   let reached = 0; // the index of the row that the keys are at
+  let pointed = -1; // and of the one below the pointer
 
   const context = {
     facts, columns, values: (node) => valueWords(node), opens: new Set(facts.opens),
@@ -35,6 +37,8 @@ function workflowRender({ model, el }) {
     openGraph(component) { model.send({ do: "graph", component }); said.textContent = `The graph of ${component} opens below.`; goToGraph(component); },
     valueStop: (name) => run.valueStop(name),
   };
+  const wires = wiresOf({ grid, facts, columns, rowOf: (index) => rowOf(index),
+    active: () => (pointed >= 0 ? pointed : grid.contains(document.activeElement) ? reached : byPath.get(context.chosen)?.index ?? -1) });
   const run = runBar({ model, facts, columns, life, moved: (index) => moved(index) });
 
   function valueWords(node) {
@@ -64,13 +68,16 @@ function workflowRender({ model, el }) {
     const folded = context.folded;
     const shown = visibleNodes(facts.nodes, folded);
     const spans = laneSpans(facts, shown, folded);
-    const once = { ...context, folded, breaks: context.breaks, chosen: context.chosen, now: context.now, values: valueWords,
-      links: linksOf(facts, columns, byPath.get(context.chosen), shown) };
-    grid.replaceChildren(header(), ...shown.map((node, i) => flowRow(once, node, shown[i + 1], spans)));
+    const { links, far, flows, width } = wires.take(shown);
+    const once = { ...context, folded, breaks: context.breaks, chosen: context.chosen, now: context.now, values: valueWords, far, flows,
+      links: linksOf(links, byPath.get(context.chosen)) };
+    root.style.setProperty("--wb-wires", `${width}px`);
+    grid.replaceChildren(header(), wires.element, ...shown.map((node, i) => flowRow(once, node, shown[i + 1], spans)));
     if (!shown.some((node) => node.index === reached)) reached = shown.findLast((node) => node.index < reached)?.index ?? 0;
     const row = rowOf(reached);
     if (row) row.tabIndex = 0;
     if (had) row?.focus({ preventScroll: true });
+    wires.place();
   }
 
   function header() {
@@ -200,13 +207,20 @@ function workflowRender({ model, el }) {
   grid.classList.toggle("wb-many", many); // their names stand upright
   if (facts.aliases.length) below.append(h("h3", {}, "Caches by layer"), ...facts.aliases.map((table) => aliasTable(context, table)));
   const root = h("div", { class: "wb-view wb-flow", role: "group", "aria-label": facts.title }, bar, run.element, said,
-    facts.lanes.length ? legend() : null, h("div", { class: "wb-flow-body" }, scroll, aside), below);
+    wiresLegend(), facts.lanes.length ? legend() : null, h("div", { class: "wb-flow-body" }, scroll, aside), below);
 
   root.style.setProperty("--wb-lanes", facts.lanes.length);
   root.style.setProperty("--wb-lane", many ? "36px" : "72px");
   life.add(grid, "keydown", key);
   life.add(grid, "click", click);
-  life.add(grid, "focusin", (event) => { const row = event.target.closest("[data-index]"); if (row) reached = Number(row.dataset.index); });
+  life.add(grid, "focusin", (event) => { const row = event.target.closest("[data-index]"); if (row) reached = Number(row.dataset.index); wires.drawStrong(); });
+  life.add(grid, "focusout", () => setTimeout(wires.drawStrong));
+  const point = (row) => { const index = row ? Number(row.dataset.index) : -1; if (index !== pointed) { pointed = index; wires.drawStrong(); } };
+  life.add(grid, "pointerover", (event) => point(event.target.closest("[data-index]")));
+  life.add(grid, "pointerleave", () => point(null));
+  const sizes = new ResizeObserver(wires.place); // also when it is shown for the first time
+  sizes.observe(grid);
+  life.later(() => sizes.disconnect());
   for (const trait of ["folded", "breakpoints"]) life.on(trait, draw);
   life.on("node", () => { if (context.chosen) lane = -1; unfoldTo(byPath.get(context.chosen)); draw(); drawDetails(); });
   draw();

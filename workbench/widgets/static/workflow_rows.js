@@ -29,38 +29,22 @@ export function visibleNodes(nodes, folded) {
   return shown;
 }
 
-// What the chosen step takes from others, and what others take from it: [[sign and word, values]] by node that is seen.
-export function linksOf(facts, columns, chosen, shown) {
-  const links = new Map();
-  if (!chosen) return links;
-  const seen = new Set(shown.map((node) => node.index));
-  const add = (index, word, at) => {
-    let there = index;
-    while (there > 0 && !seen.has(there)) there = facts.nodes[there].parent;
-    if (there === chosen.index || there <= 0) return;
-    if (!links.has(there)) links.set(there, new Map());
-    const values = links.get(there);
-    values.set(word, (values.get(word) || new Set()).add(columns.value.get(at)));
-  };
-  for (const node of facts.nodes) {
-    for (const [start, count] of node.reads) {
-      for (let at = start; at < start + count; at++) {
-        const maker = columns.maker[at];
-        if (node === chosen && maker >= 0) add(maker, "↳ gives", at);
-        else if (maker === chosen.index) add(node.index, "↰ takes", at);
-      }
-    }
+// What the chosen step takes from others, and what others take from it: [[sign and word, names]] by node that is seen.
+export function linksOf(links, chosen) {
+  const found = new Map();
+  const add = (index, word, names) => found.set(index, [...(found.get(index) || []), [word, [...names]]]);
+  for (const { source, target, names } of links) {
+    if (target === chosen?.index) add(source, "↳ gives", names);
+    else if (source === chosen?.index) add(target, "↰ takes", names);
   }
-  return links;
+  return found;
 }
 
 function linkTexts(links) {
-  return [...(links || [])].map(([word, values]) => {
-    const names = [...new Set([...values].map((name) => name.replace(/\d+/g, (digits) => (values.size > 2 ? "*" : digits))))];
-    const more = names.length > 2 ? ` and ${names.length - 2} more` : "";
-    return `${word} ${names.slice(0, 2).join(", ")}${more}`;
-  });
+  return (links || []).map(([word, names]) => `${word} ${some(names)}`);
 }
+
+const some = (names) => `${names.slice(0, 2).join(", ")}${names.length > 2 ? ` and ${names.length - 2} more` : ""}`;
 
 export function inside(nodes, node) {
   let end = node.index + 1;
@@ -110,12 +94,12 @@ export function flowRow(context, node, following, spans) {
 
 const between = ([first, last], index) => (index > first && index < last ? "through" : index === first ? "down" : index === last ? "up" : "");
 
-function rowLabel({ facts, breaks, links }, node, isFolded) {
+function rowLabel({ facts, breaks, links, flows }, node, isFolded) {
   const faults = faultsOf(facts, node, isFolded);
   const parts = [node.kind, node.title, node.note, isFolded ? `folded, ${inside(facts.nodes, node).length} inside` : ""];
   if (faults.length) parts.push(`${faults.length} findings: ${[...new Set(faults.map((i) => facts.faults[i].code))].join(" ")}`);
   if (breaks.has(node.path)) parts.push("breakpoint");
-  parts.push(...linkTexts(links.get(node.index)).map((text) => text.slice(2)));
+  parts.push(...linkTexts(links.get(node.index)).map((text) => text.slice(2)), ...(flows.get(node.index) || []));
   return parts.filter(Boolean).join(", ");
 }
 
@@ -146,7 +130,8 @@ function stepBox(context, node, isFolded) {
     h("span", { class: "wb-flow-title" }, wraps(node.title)),
     isFolded ? h("span", { class: "wb-flow-count" }, `${inside(facts.nodes, node).length} inside`) : null,
     breaks.has(node.path) ? h("span", { class: "wb-flow-break" }, "■ stop") : null,
-    now === node.index ? h("span", { class: "wb-flow-now" }, "▶ now") : null, linkTexts(context.links.get(node.index)).map((text) => h("span", { class: "wb-flow-link" }, text)),
+    now === node.index ? h("span", { class: "wb-flow-now" }, "▶ now") : null, linkTexts(context.links.get(node.index)).map((text) => h("span", { class: `wb-flow-link ${text.startsWith("↳") ? "wb-gives" : "wb-takes"}` }, text)),
+    (context.far.get(node.index) || []).map(([text, whole]) => h("span", { class: "wb-flow-far", title: whole }, text)),
     faults.length ? faultBadge(facts, faults) : null);
   const said = node.kind === "invoke" ? values(node) : node.note;
   const quiet = said ? h("div", { class: "wb-flow-note" }, wraps(said)) : null;
