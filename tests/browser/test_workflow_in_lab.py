@@ -297,4 +297,11 @@ def test_tables_are_filtered(lab: Lab, theme: str) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     assert "after:" in changes.locator(".wb-doc-told").inner_text()
+    assert (
+        "after:\ndtype: float32\nrank: 4\nshape: [batch, 2, past, 16]\n" in changes.locator(".wb-doc-told").inner_text()
+    )
     keep(page, f"workflow-{theme}-6-tables", ".wb-doc >> nth=2")
+    changes.locator("tr", has_text="pipeline.workflow.state.k").first.click()
+    long = changes.locator("td[title]").first  # what a cell has no room for
+    assert long.inner_text().endswith("…") and "\nservice_group: kv" in (long.get_attribute("title") or "")
+    assert [word for word in ("None", "False", "{'") if word in changes.inner_text()] == []

@@ -11,7 +11,8 @@ from workbench.metadata.analyses.difference import DocumentDiff
 from workbench.metadata.analyses.tables import Table
 from workbench.metadata.analyses.values import ValueTable
 from workbench.metadata.diagnostic import show_path
-from workbench.metadata.wording import brief, cut
+from workbench.metadata.plain import whole
+from workbench.metadata.wording import cut
 from workbench.widgets.pack import Column
 from workbench.widgets.view import View
 
@@ -50,7 +51,11 @@ class DocumentTable(View):
         shown: dict[str, Column] = {
             f"c{i}": [_text(row.get(name)) for row in rows] for i, name in enumerate(_shown(result))
         }
-        return shown | {"path": [str(row.get("path", "")) for row in rows], "told": _told(result, len(rows))}
+        return (
+            shown
+            | _wholes(result)
+            | {"path": [str(row.get("path", "")) for row in rows], "told": _told(result, len(rows))}
+        )
 
     def facts(self, result: Table) -> Mapping[str, Any]:
         """Names of columns, and the sentence above the table."""
@@ -103,5 +108,14 @@ def _told(result: Table, count: int) -> list[str]:
 
 
 def _sides(before: Any, after: Any) -> list[str]:
-    sides = (("before", before), ("after", after))
-    return [f"{word}: {brief(value, 2_000)}" for word, value in sides if value is not None]
+    """Of a value with several entries each on a line of its own."""
+    sides = ((word, whole(value)) for word, value in (("before", before), ("after", after)) if value is not None)
+    return [f"{word}:{chr(10) if chr(10) in text else ' '}{text}" for word, text in sides]
+
+
+def _wholes(result: Table) -> dict[str, Column]:
+    """What cells show the begin of, by column."""
+    if not isinstance(result, DocumentDiff):
+        return {}
+    found, names = result.wholes(), _shown(result)
+    return {f"w{names.index(side)}": [row.get(side, "") for row in found] for side in ("before", "after")}

@@ -381,7 +381,7 @@ def test_a_difference_shows_itself() -> None:
     found = diff(base("dec"), data)
     assert "&lt;b&gt;" in found._repr_html_() and "<b>" not in found._repr_html_()
     assert list(found.to_frame().columns) == ["kind", "section", "path", "before", "after"]
-    assert str(found.changes[0]).startswith("added pipeline.workflow.inputs['<b>']: {'contract'")
+    assert str(found.changes[0]).startswith("added pipeline.workflow.inputs['<b>']: {contract: {dtype: int64")
 
 
 @pytest.mark.parametrize("rank", [0, 16, 17, 2**63])

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from workbench.metadata.analyses.identity import semantic_identity
 from workbench.metadata.analyses.opening import Source, opened
-from workbench.metadata.analyses.tables import Table
+from workbench.metadata.analyses.tables import Table, as_html
 from workbench.metadata.context import Context
 from workbench.metadata.diagnostic import Path, show_path
-from workbench.metadata.wording import brief, cut
+from workbench.metadata.plain import plain, whole
 
 Kind = Literal["added", "removed", "changed"]
 _SETS = frozenset({
@@ -24,6 +24,7 @@ _KEYED = {"carried": "cell", "targets": "id", "bindings": "weight_key", "constra
 """Lists whose items have a name."""
 _MOST_PAIRS = 1_000_000
 """Beyond this many pairs of steps the lists are compared by position, which costs no more than their lengths."""
+_FITS = 120  # letters of a value
 _SIGNS = ("kind", "component", "output", "name", "op", "format")
 
 
@@ -82,6 +83,14 @@ class DocumentDiff(Table):
              "before": _short(c.before), "after": _short(c.after)}
             for c in self.changes
         ]  # fmt: skip
+
+    def wholes(self) -> list[dict[str, str]]:
+        """For each row the sides of which it shows the begin alone."""
+        sides = [(("before", change.before), ("after", change.after)) for change in self.changes]
+        return [{side: whole(value) for side, value in both if _is_cut(value)} for both in sides]
+
+    def _repr_html_(self) -> str:
+        return as_html(str(self), self.COLUMNS, self.rows(), self.wholes())
 
     def __repr__(self) -> str:
         said = ", ".join(f"{section} {number}" for section, number in self.sections.items()) or "no difference"
@@ -173,4 +182,8 @@ def _sign(item: dict[str, Any], key: str) -> str:
 
 
 def _short(value: Any) -> str:
-    return "" if value is None else cut(value, 120) if isinstance(value, str) else brief(value, 120)
+    return "" if value is None else plain(value, _FITS)
+
+
+def _is_cut(value: Any) -> bool:
+    return value is not None and plain(value, _FITS) != plain(value, 2 * _FITS)

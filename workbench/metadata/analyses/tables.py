@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -58,16 +59,23 @@ def _word(value: Any) -> str:
     return cut("" if value is None else " ".join(str(value).split()), _WIDEST)
 
 
-def as_html(title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def as_html(
+    title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]], wholes: Iterable[Mapping[str, str]] = ()
+) -> str:
+    """``wholes`` are of each row the texts that its cells are the begin of."""
     head = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(_cell(row.get(name)) for name in columns) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(_cell(row.get(name), more.get(name, "")) for name in columns) + "</tr>"
+        for row, more in zip(rows, itertools.chain(wholes, itertools.repeat({})))
+    )
     caption = f"<caption>{html.escape(title.splitlines()[0])}</caption>"
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, whole: str = "") -> str:
     text = "" if value is None else str(value)
-    return f"<td>{html.escape(text if len(text) <= _LONGEST else text[:_LONGEST] + '...')}</td>"
+    title = f" title='{html.escape(whole)}'" if whole else ""
+    return f"<td{title}>{html.escape(text if len(text) <= _LONGEST else text[:_LONGEST] + '...')}</td>"
 
 
 def contract_text(contract: Any) -> str:

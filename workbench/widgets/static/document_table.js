@@ -17,6 +17,7 @@ function documentTableRender({ model, el }) {
   const columns = unpack(model.get("_header"), model.get("_blob"));
   const cells = facts.columns.map((_, i) => columns[`c${i}`].all());
   const [paths, told] = [columns.path.all(), columns.told];
+  const wholes = facts.columns.map((_, i) => columns[`w${i}`]); // what a cell shows the begin of
   const kinds = facts.kinds >= 0 ? cells[facts.kinds] : null;
   const texts = paths.map((path, i) => [path, ...cells.map((column) => column[i])].join("\n").toLowerCase());
   const patterns = paths.map((path, i) => [path, ...cells.map((column) => column[i])].join("\n").replace(/\d+/g, "*"));
@@ -90,7 +91,7 @@ function documentTableRender({ model, el }) {
 
   // The first cell of a row is what keys reach; the whole row can be clicked.
   function rowOf(i) {
-    const line = h("tr", { class: CHANGE_SIGNS[cells[0][i]] ? `wb-doc-${cells[0][i]}` : "", "aria-selected": String(opened === i) }, cells.map((column, at) => h("td", at ? {} : {
+    const line = h("tr", { class: CHANGE_SIGNS[cells[0][i]] ? `wb-doc-${cells[0][i]}` : "", "aria-selected": String(opened === i) }, cells.map((column, at) => h("td", at ? { title: wholes[at]?.get(i) || null } : {
       class: "wb-doc-row", "data-row": i, tabindex: "-1", "aria-expanded": told.length ? String(opened === i) : undefined },
     at ? null : signOf(i), parted(column[i]))));
     line.addEventListener("click", () => act(line.querySelector(".wb-doc-row")));
