@@ -30,14 +30,20 @@ link(workflow, values)
 from ipywidgets import VBox
 VBox([values, cache_dependencies(document()).widget(), diff(decoder(4), decoder(9)).widget()])
 """
+SLOW = """
+import time
+from tests.unit.metadata.runs import lm
+slow = WorkflowView(document(), run=stepped(lm=lambda feeds: (time.sleep(4), lm(feeds))[1]))
+slow
+"""
 STEPS = ["workflow", "inputs", "loop", "while active", "lm", "policy", "emit tokens", "next round"]
 BOXES = ".wb-flow-box, .wb-lane-head button, .wb-flow .wb-bar button, .wb-flow-details td, .wb-flow-details p"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def opened(lab: Lab) -> None:
-    lab.run("workflow", RUN, LAYERS, BROKEN, TABLES)
-    lab.page.locator(".wb-flow").nth(2).wait_for()
+    lab.run("workflow", RUN, LAYERS, BROKEN, TABLES, SLOW)
+    lab.page.locator(".wb-flow").nth(3).wait_for()
     lab.page.locator(".wb-doc").nth(2).wait_for()
 
 
@@ -96,7 +102,7 @@ def test_the_steps_stand_beside_their_state(lab: Lab, theme: str) -> None:
 
 
 def test_it_is_sound(lab: Lab) -> None:
-    for which in range(3):
+    for which in range(4):
         choose(lab, "lm", which)
     assert violations(lab.page, ".wb-flow") == []
     assert violations(lab.page, ".wb-doc") == []
@@ -250,6 +256,35 @@ def test_a_run_is_stepped_through(lab: Lab, theme: str) -> None:
     said(lab, "Moment 19 of 19: loop")
     assert bar.get_by_role("button", name="Next step").is_disabled()
     assert violations(page, ".wb-moment") == []
+
+
+def test_a_live_run_is_cancelled(lab: Lab, theme: str) -> None:
+    """Four seconds a call: the kernel answers while it runs, and the run stops after the step that is running."""
+    page = lab.page
+    bar = view(lab, 3).get_by_role("toolbar")
+    on, cancel = bar.get_by_role("button", name="Run on to the next"), bar.get_by_role("button", name="Stop after")
+    assert bar.get_by_role("button", name="Stop after").is_disabled() and view(lab).get_by_text("Cancel").count() == 1
+    on.focus()
+    page.keyboard.press("Enter")
+    said(lab, "Running ... Moment 4 of 4 so far: lm, round 0", 3)  # shown before the end
+    assert on.is_disabled() and focused_button(lab) == "Run to stop ▶▶"
+    keep(page, f"workflow-{theme}-8-running")
+    assert violations(page, ".wb-run-bar") == []
+    cancel.click()
+    said(lab, "Stopping after this step ...", 3)
+    said(lab, "Cancelled: what has run stays.", 3)
+    assert "lm, round 1" in view(lab, 3).locator(".wb-status").first.inner_text()
+    assert row(lab, "lm", 3).get_attribute("aria-current") == "step"
+    assert cancel.is_disabled() and on.is_enabled()
+    bar.get_by_role("button", name="Next step").click()
+    said(lab, "so far: policy, round 1", 3)
+    bar.get_by_role("button", name="Back one step").click()
+    assert "lm, round 1" in view(lab, 3).locator(".wb-status").first.inner_text()
+
+
+def focused_button(lab: Lab) -> str:
+    found: str = lab.page.evaluate("document.activeElement.textContent")
+    return found
 
 
 def test_a_hundred_layers_open_folded(lab: Lab, theme: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import pytest
 
 from tests.unit.metadata.fixtures import base
 from tests.unit.metadata.layers import decoder
-from tests.unit.metadata.runs import EVIL, broken, document, forgetful, graph, hostile, recorded, stepped
+from tests.unit.metadata.runs import EVIL, broken, document, forgetful, graph, hostile, lm, recorded, stepped
 from workbench.errors import ArgumentError, ModelFileError, UnknownNameError
 from workbench.metadata import cache_dependencies, diff, state_lifetimes, value_table, workflow_map
-from workbench.widgets import DocumentTable, GraphDiffView, Report, WorkflowView, link, workflow_report
+from workbench.widgets import DocumentTable, GraphDiffView, Report, WorkflowView, link, workflow, workflow_report
 from workbench.widgets.flow_view import MOST_ROWS, FlowView, folded_at_first, keys
 
 
@@ -130,23 +131,95 @@ def test_a_recorded_run_travels_whole() -> None:
     assert view.moment == len(run.trace) - 1
 
 
+def press(view: WorkflowView, what: str) -> None:
+    """As the browser does, and what runs in the background to its end."""
+    view._asked({"do": what})
+    assert view.wait(30) and not view.view.busy
+
+
 def test_a_stepper_runs_on_when_it_is_asked() -> None:
     with stepped() as run:
         view = WorkflowView(document(), run=run)
         assert (view.view._facts["moments"], view.view._facts["live"]) == (0, True)
-        view._asked({"do": "step"})
+        press(view, "step")
         assert (view.view._facts["moments"], view.view.moment) == (1, 0)
         view.view.breakpoints = ["value:s.tok"]
-        view._asked({"do": "on"})
+        press(view, "on")
         assert run.current is not None and run.current.title == "policy" and view.view.moment == run.position == 4
         view.view.breakpoints = [keys(view.result)[7]]
-        view._asked({"do": "on"})
-        assert run.current.kind == "carry"
+        view.go_on(to_stop=True)
+        assert run.current.kind == "carry" and not view.view.busy
         view.view.breakpoints = []
-        view._asked({"do": "on"})
+        press(view, "on")
         assert run.finished and not view.view._facts["live"] and view.view._facts["moments"] == len(run.trace)
+        press(view, "step")
+        assert view.view.moment == len(run.trace) - 1 and view.view.run_said == ""
+
+
+class Slow:
+    """``lm`` that waits in its second round until it is let go on."""
+
+    def __init__(self) -> None:
+        self.entered, self.let, self.calls = threading.Event(), threading.Event(), 0
+
+    def __call__(self, feeds: Any) -> dict[str, Any]:
+        self.calls += 1
+        if self.calls == 2:
+            self.entered.set()
+            assert self.let.wait(30)
+        return lm(feeds)
+
+
+def test_a_run_is_cancelled_between_two_steps() -> None:
+    slow = Slow()
+    with stepped(lm=slow) as run:
+        view = WorkflowView(document(), run=run)
+        view._asked({"do": "on"})
+        assert slow.entered.wait(30) and view.view.busy
         view._asked({"do": "step"})
-        assert view.view.moment == len(run.trace) - 1
+        view._asked({"do": "cancel"})
+        assert view.view.busy and view.view.run_said == "Stopping after this step ..."
+        slow.let.set()
+        assert view.wait(30) and not view.view.busy and view.view.run_said == "Cancelled: what has run stays."
+        assert run.current is not None and (run.current.title, run.current.iteration) == ("lm", (1,))
+        assert view.view.moment == run.position == len(run.trace) - 1 and view.view._facts["live"]
+        press(view, "on")
+        assert run.finished and run.run.outputs["tokens"].tolist() == recorded().outputs["tokens"].tolist()
+
+
+def test_closing_the_view_stops_its_run() -> None:
+    slow = Slow()
+    with stepped(lm=slow) as run:
+        view = WorkflowView(document(), run=run)
+        view._asked({"do": "on"})
+        assert slow.entered.wait(30)
+        view.close()
+        slow.let.set()
+        assert view.wait(30) and not run.finished and slow.calls == 2
+
+
+def test_a_long_run_is_shown_while_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workflow, "_SHOWN_EACH", -1)
+    with stepped() as run:
+        view, seen = WorkflowView(document(), run=run), []
+        view.view.observe(lambda change: seen.append(change["new"]), "moment")
+        press(view, "on")
+        assert seen == list(range(1, len(run.trace)))
+
+
+def test_a_run_that_breaks_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(error: Exception) -> Any:
+        raise error
+
+    with stepped() as run:
+        view = WorkflowView(document(), run=run)
+        monkeypatch.setattr(view.view, "stops_at", lambda record, stops: raises(KeyError("ours")))
+        with pytest.raises(KeyError):
+            view.go_on(to_stop=True)
+        assert view.view.run_said == "The run broke off." and not view.view.busy
+        monkeypatch.setattr(view.view, "stops_at", lambda record, stops: raises(ModelFileError("x.onnx is gone")))
+        press(view, "on")
+        assert view.view.run_said == "x.onnx is gone" and view.view.moment == run.position == 1
 
 
 def test_what_went_wrong_is_a_finding_of_the_step() -> None:

@@ -27,7 +27,8 @@ class FlowView(View):
     """A :class:`~workbench.metadata.flow.WorkflowMap` in the browser.
 
     ``node`` is the path of the chosen step, ``folded`` are the paths of folded ones. With moments of a run, ``moment``
-    is the one that is shown (the first is 0), and ``breakpoints`` are paths of steps, or ``value:NAME``.
+    is the one that is shown (the first is 0), and ``breakpoints`` are paths of steps, or ``value:NAME``. ``busy`` is
+    whether the run is going on, ``run_said`` what became of that.
     """
 
     module: ClassVar[str] = "workflow"
@@ -37,6 +38,8 @@ class FlowView(View):
     folded = traitlets.List(traitlets.Unicode()).tag(sync=True)
     moment = traitlets.Int(0).tag(sync=True)
     breakpoints = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    busy = traitlets.Bool(False).tag(sync=True)
+    run_said = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class FlowView(View):
     def state(self) -> dict[str, Any]:
         """A page without a kernel cannot open a graph, it says which file there is; and cannot run on."""
         state = super().state()
-        return state | {"_facts": state["_facts"] | {"opens": [], "live": False}}
+        return state | {"_facts": state["_facts"] | {"opens": [], "live": False}, "busy": False, "run_said": ""}
 
 
 def folded_at_first(shown: WorkflowMap) -> list[str]:

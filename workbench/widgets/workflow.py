@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,18 @@ from workbench.metadata.files import look_for
 from workbench.metadata.flow import WorkflowMap, workflow_map
 from workbench.widgets.around import AroundView
 from workbench.widgets.flow_view import FlowView
+from workbench.widgets.job import Cancelled, Job
+
+_SHOWN_EACH = 0.3
+"""Seconds between two moments that are shown of a run that goes on."""
 
 
 class WorkflowView(AroundView):
     """The steps, the state and the faults of a workflow document; a component's graph opens below.
 
-    ``view`` is what is seen, and what a ``Report`` keeps alive; ``view.node`` is the path of the chosen step.
+    ``view`` is what is seen, and what a ``Report`` keeps alive; ``view.node`` is the path of the chosen step. A stepper
+    runs on in a background thread where a button of the view asks for it, and Cancel stops it after the step that is
+    running; ``go_on`` runs in this thread.
 
     Args:
         source: a document (path, folder of a package, text, mapping), or a ``WorkflowMap``.
@@ -32,6 +39,7 @@ class WorkflowView(AroundView):
     """
 
     view: FlowView
+    _job: Job | None = None  # here too: close() is called even where the constructor failed
 
     def __init__(
         self,
@@ -101,25 +109,79 @@ class WorkflowView(AroundView):
         try:
             if message.get("do") == "graph":
                 self.show_graph(str(message.get("component", "")))
-            elif message.get("do") in ("step", "on") and self._live:
-                self.go_on(to_stop=message["do"] == "on")
+            elif message.get("do") in ("step", "on"):
+                self.start(to_stop=message["do"] == "on")
+            elif message.get("do") == "cancel":
+                self.cancel()
         except WorkbenchError as error:
             self.graph.children = []
             self.said.value = f"<p>{escape(error)}</p>"
 
+    # --- a stepper ------------------------------------------------------------------------------------------------
     @property
     def _live(self) -> bool:
         return hasattr(self._run, "step") and not self._run.finished
 
     def go_on(self, *, to_stop: bool = False) -> None:
-        """Run a stepper's next step; or on to the next of the view's ``breakpoints``, or to the end."""
-        run, stops = self._run, set(self.view.breakpoints)
+        """Run a stepper's next step; or on to the next of the view's ``breakpoints``, or to the end. Here and now: what
+        runs in the background is stopped first.
+        """
+        self.cancel()
+        self.wait()
+        self._job = Job(lambda job: self._work(job, to_stop))
+        self._job.run()
+
+    def start(self, *, to_stop: bool = False) -> None:
+        """The same in a background thread; nothing happens while one is at it, or where nothing is left to be run."""
+        if self._live and self.wait(0):
+            self.view.busy = True
+            self._job = Job(lambda job: self._work(job, to_stop))
+            self._job.start()
+
+    def cancel(self) -> None:
+        """Stop after the step that is running; what has run stays, and can be gone on with."""
+        if self._job is not None and not self._job.wait(0):
+            self._job.cancel()
+            self.view.run_said = "Stopping after this step ..."
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the background thread; whether it has ended."""
+        return self._job is None or self._job.wait(seconds)
+
+    def close(self) -> None:
+        """Stop what runs and remove the widgets."""
+        if self._job is not None:
+            self._job.cancel()
+        super().close()
+
+    def _work(self, job: Job, to_stop: bool) -> None:
+        said = "The run broke off."
+        self.view.busy, self.view.run_said = True, "Running ..." if to_stop else ""
+        try:
+            self._steps(job, to_stop)
+            said = ""
+        except Cancelled:
+            said = "Cancelled: what has run stays."
+        except WorkbenchError as error:
+            said = str(error)
+        finally:
+            self._show_run()
+            self.view.busy, self.view.run_said = False, said
+
+    def _steps(self, job: Job, to_stop: bool) -> None:
+        run, stops, shown = self._run, set(self.view.breakpoints), time.monotonic()
         while run.position + 1 < len(run.trace):
             run.forward()
         while (record := run.step()) is not None:
             if not to_stop or self.view.stops_at(record, stops):
-                break
-        self.view.show_trace(run.trace, live=self._live, moment=max(run.position, 0))
+                return
+            job.check()
+            if time.monotonic() - shown > _SHOWN_EACH:
+                self._show_run()
+                shown = time.monotonic()
+
+    def _show_run(self) -> None:
+        self.view.show_trace(self._run.trace, live=self._live, moment=max(self._run.position, 0))
 
 
 def _checked(run: Any) -> Any:

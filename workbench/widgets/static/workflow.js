@@ -182,7 +182,7 @@ function workflowRender({ model, el }) {
     draw();
     drawDetails();
     focusRow(index, true);
-    said.textContent = run.sentence();
+    said.textContent = run.said();
   }
 
   // --- the whole --------------------------------------------------------------------------------------------------
@@ -225,7 +225,8 @@ function workflowRender({ model, el }) {
   life.on("node", () => { if (context.chosen) lane = -1; unfoldTo(byPath.get(context.chosen)); draw(); drawDetails(); });
   draw();
   drawDetails();
-  said.textContent = run.sentence() || facts.said;
+  life.on("run_said", () => { said.textContent = run.said(); });
+  said.textContent = run.said() || facts.said;
   el.append(root);
   return () => { life.close(); root.remove(); };
 }

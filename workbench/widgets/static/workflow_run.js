@@ -6,13 +6,14 @@ const MOST_VALUES_SHOWN = 400;
 
 export function runBar({ model, facts, columns, life, moved }) {
   if (!facts.moments && !facts.live) {
-    return { element: null, node: () => -1, parts: () => [], sentence: () => "", stopAt() {}, move() {}, valueStop: () => null };
+    return { element: null, node: () => -1, parts: () => [], sentence: () => "", said: () => "", stopAt() {}, move() {}, valueStop: () => null };
   }
   const last = () => facts.moments - 1;
   const at = () => Math.max(Math.min(model.get("moment"), last()), 0);
   const stops = () => new Set(model.get("breakpoints"));
-  // Beyond the last moment a run that is not at its end is asked to go on.
-  const go = (index, what = "step") => (index > last() && facts.live ? model.send({ do: what }) : tell(model, "moment", Math.max(Math.min(index, last()), 0)));
+  const busy = () => model.get("busy");
+  // Beyond the last moment a run that is not at its end is asked to go on. While it does nothing else is asked of it.
+  const go = (index, what = "step") => !busy() && (index > last() && facts.live ? model.send({ do: what }) : tell(model, "moment", Math.max(Math.min(index, last()), 0)));
   const valuesOf = (index) => Array.from({ length: columns.moment_from[index + 1] - columns.moment_from[index] }, (_, i) => columns.moment_from[index] + i);
   const nodeOf = (index) => facts.nodes[columns.moment_node[index]];
 
@@ -33,10 +34,12 @@ export function runBar({ model, facts, columns, life, moved }) {
   const back = button("◀ Back", () => go(at() - 1), "Back one step");
   const next = button("Next ▶", () => go(at() + 1), "Next step");
   const on = button("Run to stop ▶▶", toStop, "Run on to the next breakpoint, or to the end");
+  const cancel = button("Cancel", () => busy() && model.send({ do: "cancel" }), "Stop after the step that is running");
+  cancel.hidden = !facts.live;
   const start = button("|◀ Start", () => go(0), "Back to the start");
   const slider = h("input", { type: "range", min: 0, step: 1, "aria-label": "Moment of the run", class: "wb-slider", ...OWN_KEYS });
   const stop = h("button", { type: "button", "aria-pressed": "false", onclick: () => toggle(model.get("node") || nodeOf(at())?.path || "") }, "Stop here");
-  life.add(slider, "input", () => go(Number(slider.value)));
+  life.add(slider, "input", () => { go(Number(slider.value)); slider.value = at(); });
 
   function show() {
     slider.max = Math.max(last(), 0);
@@ -44,6 +47,9 @@ export function runBar({ model, facts, columns, life, moved }) {
     slider.setAttribute("aria-valuetext", sentence());
     back.disabled = start.disabled = at() === 0;
     next.disabled = on.disabled = at() === last() && !facts.live;
+    // Said, and not made so: what has the focus keeps it.
+    for (const each of [back, start, next, on, slider]) each.setAttribute("aria-disabled", String(busy()));
+    cancel.setAttribute("aria-disabled", String(!busy()));
     const wanted = model.get("node") || nodeOf(at())?.path;
     const there = stops().has(wanted);
     stop.setAttribute("aria-pressed", String(there));
@@ -74,11 +80,11 @@ export function runBar({ model, facts, columns, life, moved }) {
   }
 
   for (const trait of ["moment", "_facts"]) life.on(trait, () => { show(); moved(columns.moment_node[at()] ?? 0); });
-  for (const trait of ["breakpoints", "node"]) life.on(trait, show);
+  for (const trait of ["breakpoints", "node", "busy"]) life.on(trait, show);
   show();
   return {
-    element: h("div", { class: "wb-bar wb-run-bar", role: "toolbar", "aria-label": `A run of ${plural(facts.moments, "moment")}` }, start, back, next, on, slider, stop),
-    node: () => columns.moment_node[at()] ?? -1, parts, sentence, stopAt: toggle, move: (by) => go(at() + by), valueStop,
+    element: h("div", { class: "wb-bar wb-run-bar", role: "toolbar", "aria-label": `A run of ${plural(facts.moments, "moment")}` }, start, back, next, on, cancel, slider, stop),
+    node: () => columns.moment_node[at()] ?? -1, parts, sentence, said: () => [model.get("run_said"), sentence()].filter(Boolean).join(" "), stopAt: toggle, move: (by) => go(at() + by), valueStop,
   };
 }
 
