@@ -154,7 +154,18 @@ def test_a_step_leads_to_its_values_and_its_graph(lab: Lab, theme: str) -> None:
     keep(page, f"workflow-{theme}-2-graph")
     box = graph.first.bounding_box()
     assert box is not None and 0 <= box["y"] < 800, "who opens a graph is taken there"
-    assert "Graph diff lm to lm: 2 same" in (graph.first.get_attribute("aria-label") or graph.first.inner_html())
+    assert graph.get_attribute("aria-label") == "Graph lm: 2 nodes"
+    seen = f"{graph.inner_text()} {graph.locator('[aria-label]').evaluate_all('all => all.map((e) => e.ariaLabel)')}"
+    for word in ("diff", "same", "added", "removed", "changed", "rule", "→"):
+        assert word not in seen.lower(), "one graph: no word about another"
+    table = graph.get_by_text("Nodes as a table (2)")
+    table.click()
+    graph.locator("tbody .wb-link").last.click()
+    said_of = graph.locator(".wb-status")
+    assert said_of.inner_text().startswith("Relu, ") and "Reads from" in graph.locator(".wb-details").inner_text()
+    assert violations(page, ".wb-graph") == []
+    keep(page, f"workflow-{theme}-9-graph", ".wb-graph")
+    table.click()
     page.keyboard.press("Escape")
 
 

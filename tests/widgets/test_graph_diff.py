@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx_ir as ir
 import pytest
 import traitlets
 
+from tests.unit.metadata.runs import graph
 from tests.unit.viz.graph.diffs import EVIL, HandMade, decoder, nasty
 from workbench.analysis.diff import GraphDiff
+from workbench.analysis.diff.one_graph import OneGraph, one_graph
 from workbench.widgets.esm import STATIC, esm, modules
-from workbench.widgets.graph_diff import GraphDiffView
+from workbench.widgets.graph_diff import GraphDiffView, GraphView
 from workbench.widgets.report import Report
 
 
@@ -75,6 +78,38 @@ def test_pages_without_kernel_get_picture_and_text() -> None:
     assert {"text/plain", "image/svg+xml", "image/png"} <= set(data)
     assert "text/html" not in data
     assert repr(GraphDiffView(diff)) == repr(diff)
+
+
+def one() -> OneGraph:
+    return one_graph(graph(), "lm")
+
+
+WORDS = ("same", "differ", "diff", "changed", "removed", "added", "→", "rule")
+
+
+def test_one_graph_says_nothing_of_another(tmp_path: Path) -> None:
+    view = one().widget()
+    facts = view._facts
+    assert isinstance(view, GraphView) and facts["one"] and facts["title"] == "Graph lm: 2 nodes"
+    data, _ = view._repr_mimebundle_()
+    assert data["text/plain"] == "OneGraph(lm: 2 nodes)" and "image/png" in data
+    for text in (data["text/plain"], data["image/svg+xml"]):
+        assert [word for word in WORDS if word in text.lower()] == []
+    assert "Cast" in data["image/svg+xml"] and 'aria-label="lm: 2 nodes"' in data["image/svg+xml"]
+    page = one().save_html(tmp_path / "page.html").read_text()
+    assert "<h1>lm</h1>" in page and ">Graph</h2>" in page and "Graph diff" not in page.split("<script")[0]
+    assert list(one().to_frame().op_type) == ["Cast", "Relu"]
+
+
+def test_one_graph_is_of_the_model_that_was_given() -> None:
+    found = one()
+    assert found.is_one and found.is_empty and not real(decoder(1)).is_one
+    assert [info.op_type for info in found.b] == ["Cast", "Relu"] and not GraphDiffView(real(decoder(1)))._facts["one"]
+    empty = one_graph(ir.from_onnx_text('<ir_version: 10, opset_import: ["" : 21]> e (float[1] x) => (x) {}'), "e")
+    assert (
+        "The graph has no node." in empty._repr_mimebundle_()[0]["image/svg+xml"]
+        and repr(empty) == "OneGraph(e: 0 nodes)"
+    )
 
 
 def test_a_page_alone_holds_no_live_markup(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from tests.unit.metadata.layers import decoder
 from tests.unit.metadata.runs import EVIL, broken, document, forgetful, graph, hostile, lm, recorded, stepped
 from workbench.errors import ArgumentError, ModelFileError, UnknownNameError
 from workbench.metadata import cache_dependencies, diff, state_lifetimes, value_table, workflow_map
-from workbench.widgets import DocumentTable, GraphDiffView, Report, WorkflowView, link, workflow, workflow_report
+from workbench.widgets import DocumentTable, Report, WorkflowView, link, workflow, workflow_report
 from workbench.widgets.flow_view import MOST_ROWS, FlowView, folded_at_first, keys
+from workbench.widgets.graph_diff import GraphView
 
 
 def numbers(view: Any, name: str) -> list[int]:
@@ -69,8 +70,8 @@ def test_a_component_opens_its_graph(tmp_path: Path) -> None:
     ir.save(graph(), tmp_path / "lm.onnx")
     for models in ({"lm": graph()}, {"lm.onnx": graph()}, tmp_path, str(tmp_path)):
         view = WorkflowView(document(), models=models)
-        assert view.view._facts["opens"] == ["lm"] and view.show_graph("lm").result.labels == ("lm", "lm")
-        assert isinstance(view.graph.children[0], GraphDiffView)
+        assert view.view._facts["opens"] == ["lm"] and repr(view.show_graph("lm")) == "OneGraph(lm: 2 nodes)"
+        assert isinstance(view.graph.children[0], GraphView)
     assert WorkflowView(document()).view._facts["opens"] == []
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
+from workbench.analysis.markup import plural
 from workbench.errors import wrong_type
 from workbench.viz.graph.details import of_changes
 from workbench.viz.graph.fold import unfolded_at_first
@@ -29,7 +30,7 @@ class GraphDiffView(View):
     is dimmed. A node without a name goes by its first output.
 
     Args:
-        diff: the result of ``workbench.analysis.diff.diff``; of one graph with itself, to look at that graph.
+        diff: the result of ``workbench.analysis.diff.diff``; of ``one_graph`` to look at that graph alone.
         mode: ``"union"``, both graphs in one picture, or ``"panes"``, side by side.
         expanded: paths of the boxes that are unfolded, as ``model.layers.0``; by default what differs, until there are
             about sixty boxes. ``["*"]`` unfolds everything.
@@ -61,11 +62,19 @@ class GraphDiffView(View):
         """Labels, counts, changes of the graphs themselves, and what is unfolded at first."""
         counts = self._scene.counts[:4].tolist()
         first, second = result.labels
+        one = getattr(result, "is_one", False)
         words = ", ".join(f"{n} {word}" for n, word in zip(counts, ("same", "changed", "removed", "added")))
+        title = f"Graph {first}: {plural(sum(counts), 'node')}" if one else f"Graph diff {first} to {second}: {words}"
         return {
-            "labels": [first, second], "counts": counts, "title": f"Graph diff {first} to {second}: {words}",
+            "labels": [first, second], "counts": counts, "one": one, "title": title,
             "changes": of_changes(result.changes), "expanded": self._first(),
         }  # fmt: skip
 
     def _first(self) -> list[str]:
         return [self._scene.path[i] for i in sorted(unfolded_at_first(self._scene))]
+
+
+class GraphView(GraphDiffView):
+    """One graph to walk through: the same view without a word about differences."""
+
+    label: ClassVar[str] = "Graph"

@@ -74,20 +74,18 @@ class WorkflowView(AroundView):
         return [name for name in shown.artifacts if self._model(shown, name) is not None]
 
     def show_graph(self, component: str) -> Any:
-        """Open the graph of an ONNX component below, and return its view; a ``GraphDiffView`` of it with itself.
+        """Open the graph of an ONNX component below, and return its view; a ``GraphView``.
 
         Raises:
             UnknownNameError: no such component, or no graph was given for it.
             ModelFileError: its file cannot be read.
         """
-        from workbench.analysis.diff import diff
-        from workbench.widgets.graph_diff import GraphDiffView
+        from workbench.analysis.diff.one_graph import one_graph
 
         known = self._known(self.result)
         if component not in known:
             raise unknown("component with a graph", component, known)
-        model = self._model(self.result, component)
-        view = GraphDiffView(diff(model, model, labels=(component, component)))
+        view = one_graph(self._model(self.result, component), component).widget()
         self.graph.children = [view]
         self.said.value = ""
         return view

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from workbench.analysis.diff.result import STATUSES, Change, Edge, Entry, Group, LayerRun, NodeInfo, Status
 
@@ -41,6 +41,8 @@ class GraphDiff:
     unread: tuple[str, ...] = ()
     sampled: tuple[str, ...] = ()
     seconds: float = dataclasses.field(default=0.0, compare=False)
+    is_one: ClassVar[bool] = False
+    """Whether it is one graph with itself, which is shown without a word about differences."""
 
     def info(self, entry: Entry) -> NodeInfo:
         """The node of an entry as the second graph has it; as the first, where it is gone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from workbench.analysis.markup import plural
 from workbench.viz.figure import BLUE, PURPLE, QUIET, RULE, VERMILLION
 from workbench.viz.graph.fold import FIRST, SECOND, unfolded_at_first
 from workbench.viz.graph.layout import Layout, layout
@@ -54,17 +55,21 @@ class Picture:
     legend: tuple[tuple[int, str], ...]
     reads: dict[int, list[str]]
     read: dict[int, list[str]]
+    empty: str = "Neither graph has a node."
 
 
 def picture(diff: Any) -> Picture:
     """Lay a diff out for a page."""
     drawn = scene(diff)
     laid = _laid(drawn)
+    reads, read = _far(drawn, laid)
+    if getattr(diff, "is_one", False):
+        label, nodes = shorten(diff.labels[0], 40), plural(int(drawn.counts[:4].sum()), "node")
+        return Picture(drawn, laid, label, f"{label}: {nodes}", (), reads, read, "The graph has no node.")
     counts = dict(zip(range(4), drawn.counts[:4].tolist()))
     first, second = (shorten(label, 40) for label in diff.labels)
     words = ", ".join(f"{counts[status]:,} {word}" for status, word in LEGEND)
     legend = tuple((status, f"{SIGNS[status]} {counts[status]:,} {word}".strip()) for status, word in LEGEND)
-    reads, read = _far(drawn, laid)
     return Picture(drawn, laid, f"{first} → {second}", f"{first} → {second}: {words}", legend, reads, read)
 
 

@@ -66,7 +66,7 @@ def draw(shown: Picture) -> Figure:
         for box in shown.layout.folded.boxes:
             _box(axes, shown, box)
         if not shown.layout.folded.children[0]:
-            _write(axes, 24, 24, "Neither graph has a node.", 12, QUIET)
+            _write(axes, 24, 24, shown.empty, 12, QUIET)
     return GraphFigure(figure, shown.alt)
 
 

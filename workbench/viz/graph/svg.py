@@ -83,7 +83,7 @@ def _parts(shown: Picture) -> Iterator[str]:
     for box in shown.layout.folded.boxes:
         yield _box(shown, box)
     if not frames[0]:
-        yield f'<text x="24" y="24" fill="{QUIET}">Neither graph has a node.</text>'
+        yield f'<text x="24" y="24" fill="{QUIET}">{shown.empty}</text>'
 
 
 def _frame(shown: Picture, frame: int, depth: int) -> str:

@@ -1,5 +1,5 @@
 // The pane beside the picture: what the selected box is, what changed, and why.
-import { h, shorten, number } from "./dom.js";
+import { h, shorten, number, plural } from "./dom.js";
 import { SIGNS, WORDS, SAME } from "./fold.js";
 
 const MOST = 12;
@@ -12,10 +12,10 @@ export function describe(view, id) {
 
 function summary({ facts }) {
   return [
-    h("h3", {}, `${facts.labels[0]} → ${facts.labels[1]}`),
-    h("p", {}, [2, 3, 1, 0].map((i) => `${SIGNS[i]} ${number(facts.counts[i])} ${WORDS[i]}`.trim()).join(", ")),
+    h("h3", {}, facts.one ? facts.labels[0] : `${facts.labels[0]} → ${facts.labels[1]}`),
+    h("p", {}, facts.one ? plural(facts.counts[SAME], "node") : [2, 3, 1, 0].map((i) => `${SIGNS[i]} ${number(facts.counts[i])} ${WORDS[i]}`.trim()).join(", ")),
     h("p", { class: "wb-quiet" }, "Click a box to open it or to read about it, a frame's name to fold it. ",
-      "Keys: n and p go from difference to difference, arrows along the edges, Enter opens and folds, / searches, ",
+      `Keys: ${facts.one ? "" : "n and p go from difference to difference, "}arrows along the edges, Enter opens and folds, / searches, `,
       "+ and − zoom, 0 shows all, Escape lets go. The wheel zooms once the picture has the focus."),
     ...changes(facts.changes, "Inputs, outputs, opsets, weights"),
   ];
@@ -28,7 +28,7 @@ function ofTree(view, id) {
   return [
     h("h3", {}, scene.label(id)),
     h("p", { class: "wb-code" }, scene.text("tree_path", id)),
-    h("p", {}, counts.map(([i, word]) => `${SIGNS[i]} ${number(scene.count(id, i))} ${word}`.trim()).join(", ")),
+    h("p", {}, view.facts.one ? plural(scene.count(id, SAME), "node") : counts.map(([i, word]) => `${SIGNS[i]} ${number(scene.count(id, i))} ${word}`.trim()).join(", ")),
     id ? h("button", { onclick: () => view.toggle(id) }, open ? "Fold" : "Unfold") : null,
   ];
 }
@@ -39,10 +39,11 @@ function ofLeaf(view, leaf) {
   const status = scene.status[leaf];
   const name = scene.text("name", leaf);
   const { before, after } = view.neighbours(leaf);
+  const word = view.facts.one ? "" : WORDS[status];
   return [
     h("h3", {}, `${SIGNS[status]} ${shorten(told.op)}`.trim()),
     h("p", {}, h("code", { title: shorten(name, 400) }, shorten(name, 120))),
-    h("p", { class: "wb-quiet" }, WORDS[status], told.scope ? [" in ", h("code", {}, shorten(told.scope, 120))] : "",
+    h("p", { class: "wb-quiet" }, word, told.scope ? [word ? " in " : "in ", h("code", {}, shorten(told.scope, 120))] : "",
       told.graph ? ` (${shorten(told.graph)})` : "", told.was ? [", was ", h("code", {}, shorten(told.was, 120))] : ""),
     ...story(view, leaf, told),
     ...changes(told.changes, "Changed"),
@@ -86,7 +87,7 @@ function section(title, items) {
   return [title ? h("h3", {}, title) : null, h("ul", {}, items.slice(0, MOST), rest)];
 }
 
-// The same differences as a table, for those who do not look at pictures.
+// The same differences, or the nodes of one graph, as a table, for those who do not look at pictures.
 export function twin(view) {
   const body = h("tbody");
   const more = h("button", { onclick: () => fill() });
@@ -96,9 +97,10 @@ export function twin(view) {
     more.hidden = shown >= view.stops.length;
     more.textContent = `200 more of ${number(view.stops.length)}`;
   };
-  const head = h("tr", {}, ["Status", "Operator", "Node", "Why"].map((text) => h("th", { scope: "col" }, text)));
-  const table = h("div", { class: "wb-scroll", tabindex: "0", role: "region", "aria-label": "Differences" }, h("table", {}, h("thead", {}, head), body), more);
-  const words = view.stops.length ? `Differences as a table (${number(view.stops.length)})` : "No differences";
+  const { one } = view.facts;
+  const head = h("tr", {}, (one ? ["Operator", "Node", "Module"] : ["Status", "Operator", "Node", "Why"]).map((text) => h("th", { scope: "col" }, text)));
+  const table = h("div", { class: "wb-scroll", tabindex: "0", role: "region", "aria-label": one ? "Nodes" : "Differences" }, h("table", {}, h("thead", {}, head), body), more);
+  const words = view.stops.length ? `${one ? "Nodes" : "Differences"} as a table (${number(view.stops.length)})` : one ? "No nodes" : "No differences";
   return h("details", { ontoggle: () => shown || fill() }, h("summary", {}, words), view.stops.length ? table : null);
 }
 
@@ -108,6 +110,7 @@ function row(view, leaf) {
   const group = scene.group[leaf];
   const name = shorten(scene.text("name", leaf), 60);
   const link = h("button", { class: "wb-link", onclick: () => view.select(leaf + scene.trees, true) }, name || "unnamed");
+  if (view.facts.one) return h("tr", {}, [scene.text("op", leaf), link, shorten(scene.text("scope", leaf))].map((cell) => h("td", {}, cell)));
   const why = group >= 0 ? scene.text("rules", group) : (scene.told(leaf).changes ?? []).map(([what, where]) => `${what} ${where}`).join(", ");
   return h("tr", {}, [`${SIGNS[status]} ${WORDS[status]}`, scene.text("op", leaf), link, shorten(why)].map((cell) => h("td", {}, cell)));
 }

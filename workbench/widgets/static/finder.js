@@ -65,7 +65,8 @@ export function bar(view, act) {
     },
   });
   const found = h("span", { class: "wb-quiet wb-found" });
-  const statuses = [2, 3, 1, 0].map((status) => {
+  const { one } = facts; // of one graph there are no differences to choose from
+  const statuses = one ? [] : [2, 3, 1, 0].map((status) => {
     const button = press([h("span", { class: `wb-sign wb-is-${WORDS[status]}` }, SIGNS[status] || "="), ` ${number(facts.counts[status])} ${WORDS[status]}`],
       `Show only what is ${WORDS[status]}: ${facts.counts[status]}`, () => {
         if (!filters.statuses.delete(status)) filters.statuses.add(status);
@@ -76,9 +77,9 @@ export function bar(view, act) {
   });
   const rules = h("select", { "aria-label": "Filter by rule", onchange: () => act.rule(rules.value) },
     h("option", { value: "" }, "every rule"), rulesOf(scene).map(([rule, n]) => h("option", { value: rule }, `${rule.slice(0, 60)} × ${n}`)));
-  const modes = ["union", "panes"].map((name) => press(name === "union" ? "One picture" : "Two panes", name === "union" ? "Both graphs in one picture" : "Both graphs side by side", () => act.mode(name), { "data-mode": name }));
-  const element = h("div", { class: "wb-bar", role: "toolbar", "aria-label": "Graph" }, statuses, rules, search, found,
-    press("‹", "Previous difference (p)", () => act.step(-1)), press("›", "Next difference (n)", () => act.step(1)), modes,
+  const modes = (one ? [] : ["union", "panes"]).map((name) => press(name === "union" ? "One picture" : "Two panes", name === "union" ? "Both graphs in one picture" : "Both graphs side by side", () => act.mode(name), { "data-mode": name }));
+  const element = h("div", { class: "wb-bar", role: "toolbar", "aria-label": "Graph" }, statuses, one ? null : rules, search, found,
+    one ? null : [press("‹", "Previous difference (p)", () => act.step(-1)), press("›", "Next difference (n)", () => act.step(1))], modes,
     press("Unfold all", "Unfold everything", () => act.unfold(true)), press("Fold", "Fold as at first", () => act.unfold(false)),
     press("−", "Zoom out (−)", () => act.zoom(0.8)), press("+", "Zoom in (+)", () => act.zoom(1.25)), press("Fit", "Show all (0)", act.fit));
   const sync = (mode, hits) => {

@@ -24,7 +24,7 @@ class GraphDiff {
     const scene = sceneOf(unpack(model.get("_header"), model.get("_blob")));
     const filters = { rule: model.get("rule"), op: model.get("op"), statuses: new Set(), text: "" };
     Object.assign(this, { model, el, undo, scene, filters, facts: model.get("_facts"), selected: -1, dim: null, at: -1 });
-    this.stops = stopsOf(scene);
+    this.stops = this.facts.one ? [...scene.status.keys()] : stopsOf(scene);
     this.paths = new Map(scene.tree_path.all().map((path, i) => [path, i]));
     this.expanded = this.fromPaths(model.get("expanded"));
     this.camera = newCamera(() => this.repaint());
@@ -157,8 +157,9 @@ class GraphDiff {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.font = `14px ${theme.font}`;
     ctx.fillStyle = theme.quiet;
-    ctx.fillText("Neither graph has a node.", 24, 40);
-    this.say("Neither graph has a node.");
+    const words = this.facts.one ? "The graph has no node." : "Neither graph has a node.";
+    ctx.fillText(words, 24, 40);
+    this.say(words);
   }
 
   // --- folding
@@ -225,7 +226,8 @@ class GraphDiff {
     if (focus) this.canvas.focus({ preventScroll: true });
     if (!stay && id >= 0) this.centre();
     this.repaint();
-    if (leaf >= 0) this.say(`${SIGNS[scene.status[leaf]]} ${scene.text("op", leaf)}, ${WORDS[scene.status[leaf]]}, ${shorten(scene.text("name", leaf))}`);
+    const word = this.facts.one ? "" : ` ${WORDS[scene.status[leaf]]},`;
+    if (leaf >= 0) this.say(`${SIGNS[scene.status[leaf]]} ${scene.text("op", leaf)},${word} ${shorten(scene.text("name", leaf))}`);
     else if (id >= 0) this.say(`${scene.label(id)}, ${scene.note(id)}`);
   }
 
@@ -237,11 +239,15 @@ class GraphDiff {
       this.byName ??= new Map(scene.name.all().map((name, i) => [name, i]).reverse());
       const leaf = this.byName.get(node);
       if (leaf !== undefined) return this.select(leaf + scene.trees);
-      return this.say(`There is no node ${shorten(node)} in this diff.`);
+      return this.say(`There is no node ${shorten(node)} ${this.here()}.`);
     }
     if (!scope) return this.selected >= 0 ? this.select(-1) : null;
     const tree = this.scopeTree(scope);
-    return tree > 0 ? this.select(tree) : this.say(`There is no scope ${shorten(scope)} in this diff.`);
+    return tree > 0 ? this.select(tree) : this.say(`There is no scope ${shorten(scope)} ${this.here()}.`);
+  }
+
+  here() {
+    return this.facts.one ? "in this graph" : "in this diff";
   }
 
   scopeTree(scope) {
@@ -316,7 +322,7 @@ class GraphDiff {
   key(event) {
     const { selected } = this;
     const does = {
-      n: () => this.step(1), p: () => this.step(-1), "/": () => this.bar.search.focus(), 0: () => this.fit(true),
+      ...(this.facts.one ? {} : { n: () => this.step(1), p: () => this.step(-1) }), "/": () => this.bar.search.focus(), 0: () => this.fit(true),
       "+": () => this.zoom(1.25), "=": () => this.zoom(1.25), "-": () => this.zoom(0.8),
       Enter: () => (selected >= this.scene.trees ? this.details.focus() : this.toggle(selected)),
       Backspace: () => selected > 0 && this.toggle(this.scene.parent[selected]),

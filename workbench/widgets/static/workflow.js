@@ -51,7 +51,7 @@ function workflowRender({ model, el }) {
 
   // The graph is a widget of its own, and may open below the edge of the screen: who asked for it is taken there.
   function goToGraph(component, tries = 100) {
-    const graph = root.closest(".widget-vbox")?.querySelector(`.wb-graph[aria-label^="Graph diff ${CSS.escape(component)} to "]`);
+    const graph = root.closest(".widget-vbox")?.querySelector(`.wb-graph[aria-label^="Graph ${CSS.escape(component)}: "]`);
     if (graph) graph.scrollIntoView({ block: "nearest" });
     else if (tries && root.isConnected) setTimeout(goToGraph, 100, component, tries - 1);
   }
