@@ -157,7 +157,12 @@ def _nodes(shown: WorkflowMap) -> Iterable[dict[str, Any]]:
             for run in runs(rows):
                 sides[-1].append([start, len(run.rows), run.port, run.value, str(run)])
                 start += len(run.rows)
-        yield _plain(node, key) | {"reads": sides[0], "writes": sides[1], "faults": faults.get(node.index, [])}
+        yield _plain(node, key) | {
+            "name": shown.names[node.index],
+            "reads": sides[0],
+            "writes": sides[1],
+            "faults": faults.get(node.index, []),
+        }
 
 
 def _plain(node: FlowNode, key: str) -> dict[str, Any]:

@@ -122,6 +122,16 @@ def test_links_to_what_a_frame_gives_out() -> None:
     assert ("loop", "den", ("lat",)) not in image, "that is in the lane"
 
 
+def test_steps_of_one_title_are_told_apart() -> None:
+    document = base("branch")
+    flow = document["pipeline"]["workflow"]
+    flow["steps"] = [flow["steps"][0], *[flow["steps"][1]] * 2, {"kind": "sequence", "steps": [flow["steps"][1]]}]
+    found = workflow_map(document)
+    assert found.names[4] == "see" and len(set(found.names)) == len(found.nodes)
+    assert found.names[-4:] == ("workflow/head #1", "workflow/head #2", "sequence", "sequence/head")
+    assert "  takes out -> sequence/head: feat" in found.to_text().splitlines()
+
+
 # --- diagnostics ------------------------------------------------------------------------------------------------
 def test_diagnostics_stand_on_what_they_are_about() -> None:
     found = workflow_map(broken())

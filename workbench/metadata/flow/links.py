@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,21 @@ def around(nodes: Sequence[FlowNode], node: FlowNode) -> Iterator[int]:
     while node.parent >= 0:
         node = nodes[node.parent]
         yield node.index
+
+
+def names(nodes: Sequence[FlowNode]) -> tuple[str, ...]:
+    """What nodes are called where only their names stand: by their titles; those that share one by their frame as well,
+    and counted where that is not enough.
+    """
+    titles = [node.title for node in nodes]
+    shared = {title for title, count in Counter(titles).items() if count > 1}
+    found = [f"{titles[n.parent]}/{n.title}" if n.title in shared and n.parent >= 0 else n.title for n in nodes]
+    counts, seen = Counter(found), Counter[str]()
+    for index, name in enumerate(found):
+        if counts[name] > 1:
+            seen[name] += 1
+            found[index] = f"{name} #{seen[name]}"
+    return tuple(found)
 
 
 def _names(rows: list[PortRow]) -> tuple[str, ...]:

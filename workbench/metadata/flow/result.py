@@ -13,7 +13,7 @@ from workbench.analysis.markup import plural
 from workbench.errors import Diagnostic
 from workbench.metadata.analyses.tables import Table
 from workbench.metadata.diagnostic import Path, show_path
-from workbench.metadata.flow.links import FlowLink, links
+from workbench.metadata.flow.links import FlowLink, links, names
 from workbench.metadata.flow.records import AliasTable, FlowNode, Lane, Pin, longest
 from workbench.metadata.flow.text import to_text
 
@@ -55,6 +55,11 @@ class WorkflowMap(Table):
     def links(self) -> tuple[FlowLink, ...]:
         """Which step gives which values to which other; without what a loop keeps for the steps in it."""
         return links(self)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each node is called where only its name stands: told apart where several have one title."""
+        return names(self.nodes)
 
     @cached_property
     def cells(self) -> frozenset[str]:

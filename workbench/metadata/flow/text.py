@@ -49,7 +49,7 @@ def _links(shown: WorkflowMap) -> Iterator[str]:
     if shown.links:
         yield "data"
     for link in shown.links:
-        source, target = (cut(shown.nodes[index].title) for index in (link.source, link.target))
+        source, target = (cut(shown.names[index]) for index in (link.source, link.target))
         yield f"  {source} -> {target}: {some(link.values)}"
 
 

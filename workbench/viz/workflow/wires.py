@@ -96,5 +96,5 @@ def legend(svg: Svg, where: Places, x: int, y: int) -> None:
 
 
 def _words(shown: WorkflowMap, link: FlowLink) -> str:
-    source, target = (shown.nodes[index].title for index in (link.source, link.target))
+    source, target = (shown.names[index] for index in (link.source, link.target))
     return escape(printable(f"{source} → {target}: {some(link.values)}"))

@@ -90,7 +90,7 @@ function farTexts(facts, links) {
   const found = new Map();
   for (const link of links) {
     const [name, ...more] = link.names;
-    const whole = `${facts.nodes[link.source].title} → ${facts.nodes[link.target].title}: ${[...link.names].join(", ")}`;
+    const whole = `${facts.nodes[link.source].name} → ${facts.nodes[link.target].name}: ${[...link.names].join(", ")}`;
     for (const [index, other] of [[link.target, link.source], [link.source, link.target]]) {
       const text = `${other < index ? "↑" : "↓"} ${name}${more.length ? ` +${more.length}` : ""}`;
       if (!found.has(index)) found.set(index, new Map());
@@ -111,7 +111,7 @@ function flowTexts(facts, links) {
   const found = new Map();
   const add = (index, word, other) => {
     if (!found.has(index)) found.set(index, new Map());
-    found.get(index).set(word, [...(found.get(index).get(word) || []), facts.nodes[other].title]);
+    found.get(index).set(word, [...(found.get(index).get(word) || []), facts.nodes[other].name]);
   };
   for (const { source, target } of links) {
     add(target, "reads from", source);
