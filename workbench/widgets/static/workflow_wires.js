@@ -126,5 +126,6 @@ export function wiresLegend() {
   const line = (name) => svg("svg", { width: 26, height: 10, viewBox: "0 0 26 10", "aria-hidden": "true" }, svg("g", { class: name },
     svg("path", { d: "M26 5H6", class: "wb-wire" }), svg("path", { d: "M8 1L1 5L8 9Z", class: "wb-wire-end" })));
   const kinds = [["wb-wires-pale", "to who reads it"], ["wb-wires-in", "into the chosen step"], ["wb-wires-out", "out of it"]];
-  return h("div", { class: "wb-flow-legend", role: "note" }, h("span", {}, "Data:"), kinds.map(([name, words]) => h("span", {}, line(name), words)));
+  return h("div", { class: "wb-flow-legend", role: "note" }, h("span", {}, "Data:"), kinds.map(([name, words]) => h("span", {}, line(name), words)),
+    h("span", {}, "↑ ↓ from and to steps far away"));
 }
