@@ -76,25 +76,21 @@ def _described(
     """By the first kind of ``describe`` that the decoder is of. The document has the graph's own names, unless another
     graph takes its place."""
     assert read.facts is not None
-    builder, fitting = WorkflowBuilder(), fitting_of(read.facts, names, values)
+    builder, fitting, other = WorkflowBuilder(), fitting_of(read.facts, names, values), second_name(read.graph)
     model = fitted(folder / read.graph, fitting)
     check_sides(model, names)
     rename_ports(model, names)
-    subject = FolderSubject(Package({"model": model}), values=values, file=read.graph)
+    file = other if fitting else read.graph
+    subject = FolderSubject(Package({"model": model}), values=values, file=file, other=other)
     kind = _kind(folder, subject)
     kind.write(subject, builder)
     add_sections(builder, values, folder)
-    data, notes = plain(builder.document()), list(builder.notes)
-    artifacts = dict(builder.artifacts)
+    document, artifacts = builder.document(), dict(builder.artifacts)
     if fitting or builder.models:
-        name = second_name(read.graph)
-        artifacts[name] = builder.models.get("model", model)
-        data["pipeline"]["workflow"]["components"][COMPONENT]["implementation"]["artifact"] = name
-        notes = fitting.notes(name) + notes
+        artifacts[other] = builder.models.get("model", model)
     else:
-        data = renamed(data, COMPONENT, names)
-    notes += [f"{one.message} {one.hint}".strip() for one in findings]
-    document = Document.model_validate(data)
+        document = Document.model_validate(renamed(plain(document), COMPONENT, names))
+    notes = [*fitting.notes(other), *builder.notes, *(f"{one.message} {one.hint}".strip() for one in findings)]
     return InferenceMetadata(document, kind.name, folder.name, artifacts=artifacts, notes=tuple(notes))
 
 

@@ -33,10 +33,14 @@ class Sizes:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FolderSubject(Subject):
-    """The decoder of a folder, ``values`` of its config by path, and the file that the document is to name."""
+    """The decoder of a folder, ``values`` of its config by path, and the file that the document is to name.
+
+    ``other`` is what the file is called once another graph takes the place of the folder's own.
+    """
 
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     file: str = ""
+    other: str = ""
 
     @property
     def config(self) -> Any:
@@ -54,7 +58,7 @@ class FolderSubject(Subject):
         )
 
     def with_model(self, key: str, model: ir.Model) -> Subject:
-        return dataclasses.replace(self, package=Package({key: model}))
+        return dataclasses.replace(self, package=Package({key: model}), file=self.other)
 
     def artifact(self, key: str) -> str:
         return self.file

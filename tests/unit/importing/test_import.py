@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.unit.importing.folders import attributes, dims, leave_sizes_open, ren
 from tests.unit.metadata.client import ask
 from workbench import describe
 from workbench.config import files
+from workbench.describe.builder import plain
 from workbench.errors import LossyImportError, SaveError
 from workbench.importing import GenaiImport, import_genai_config
 from workbench.metadata import check_ports, decoder_io
@@ -144,6 +146,34 @@ def test_open_sizes_are_closed_in_a_second_graph(tmp_path: Path) -> None:
     assert check_ports(tmp_path / "x", dialect="v1").ok
     onnx.checker.check_model(str(tmp_path / "x" / "decoder.onnx"), full_check=False)
     assert "axis 3 is 16" in found.notes[0]
+
+
+def _called_decoder(folder: Path) -> None:
+    change_graph(folder, leave_sizes_open)
+    (folder / "model.onnx").rename(folder / "decoder.onnx")
+    change_config(folder, set_in("model.decoder.filename", "decoder.onnx"))
+
+
+@pytest.mark.parametrize(
+    ("ep", "change", "file"),
+    [
+        ("cpu", lambda folder: None, "model.onnx"),
+        ("cpu", lambda folder: change_graph(folder, leave_sizes_open), "decoder.onnx"),
+        ("cpu", _called_decoder, "decoder.sized.onnx"),
+        ("webgpu", lambda folder: None, "decoder.onnx"),
+    ],
+    ids=["as it is", "with sizes", "with sizes beside decoder.onnx", "with tokens in int64"],
+)
+def test_the_document_names_the_graph_that_it_is_of(
+    ep: str, change: Callable[[Path], Any], file: str, tmp_path: Path
+) -> None:
+    exported(tmp_path / "x", ep)
+    change(tmp_path / "x")
+    found = imported(tmp_path / "x").metadata
+    components = found.data["pipeline"]["workflow"]["components"]
+    assert components["decoder"]["implementation"] == {"kind": "onnx", "artifact": file}
+    assert found.document.workflow is not None and dict(found.data) == plain(found.document)
+    assert list(found.artifacts) == ([] if file == "model.onnx" else [file])
 
 
 @pytest.mark.parametrize("overwrite", [False, True], ids=["new files", "files replaced"])
