@@ -15,7 +15,7 @@ from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.cache_ports import KV_LENGTHS, WRITE_INDICES
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds import decoder
-from workbench.describe.kinds.parts import add_limit, add_rows
+from workbench.describe.kinds.parts import add_limit, add_rows, batch_of
 from workbench.describe.kinds.spelling import LED, LENGTHS, POSITIONS, START, add_policy_graphs, decode_loop
 from workbench.describe.policy import graphs
 from workbench.describe.policy.graphs import float_of
@@ -26,7 +26,6 @@ from workbench.errors import UnsupportedError
 from workbench.metadata.document.state import Append, Bounded, IndexedScatter
 
 CAPACITY = "package.cache_capacity"
-_TOKEN = contract("int64", decoder.BATCH, 1)
 _ONE = contract("int64", 1, batch=None)
 
 
@@ -55,6 +54,11 @@ class Spelled:
         self.builder.add(decode_loop(self._run, "request.input_ids", cells, has_end=has_end))
 
     @property
+    def _batch(self) -> int | str:
+        """The size B of the prompt as the graph has it."""
+        return batch_of(contract_of(self.subject.graphs["model"].inputs["input_ids"]))
+
+    @property
     def _pairs(self) -> tuple[CachePair, ...]:
         return self.subject.cache()
 
@@ -63,7 +67,7 @@ class Spelled:
         self.builder.request("request.input_ids", contract_of(ids), "prompt_tokens")
         add_limit(self.builder, self.capacity)
         self.builder.literal(CAPACITY, _ONE, self.capacity)
-        self.builder.output("tokens", _TOKEN, "tokens")
+        self.builder.output("tokens", contract("int64", self._batch, 1), "tokens")
 
     # --- components -------------------------------------------------------------------------------------------
     def _components(self) -> None:
@@ -95,9 +99,10 @@ class Spelled:
 
     # --- state ------------------------------------------------------------------------------------------------
     def _controls(self) -> None:
-        self.builder.cell("token", _TOKEN, "first.token")
-        self.builder.cell(LENGTHS, contract("int64", decoder.BATCH), f"{START}.kv_lengths")
-        add_rows(self.builder, decoder.BATCH)
+        batch = self._batch
+        self.builder.cell("token", contract("int64", batch, 1), "first.token")
+        self.builder.cell(LENGTHS, contract("int64", batch), f"{START}.kv_lengths")
+        add_rows(self.builder, batch)
 
     def _cache(self) -> None:
         aliasing = "permitted" if self.subject.writes_in_place() else None

@@ -11,10 +11,9 @@ import onnx_ir as ir
 
 from workbench.analysis.graph_facts import GraphFacts, Port, graph_facts
 from workbench.config.model_config import ModelConfig
+from workbench.describe.axes import PAST, PRESENT, named
 from workbench.package import Package
 
-PAST = ("past_key_values.%d.key", "past_key_values.%d.value")
-PRESENT = ("present.%d.key", "present.%d.value")
 _WORDS = ("key", "value")
 
 
@@ -40,8 +39,9 @@ class Subject:
 
     @functools.cached_property
     def graphs(self) -> Mapping[str, GraphFacts]:
-        """Facts by graph."""
-        return {key: graph_facts(model) for key, model in self.package.models.items()}
+        """Facts by graph; of a decoder alone with a name for each axis that its loop has to speak of."""
+        facts = {key: graph_facts(model) for key, model in self.package.models.items()}
+        return {"model": named(facts["model"])} if tuple(facts) == ("model",) else facts
 
     @property
     def config(self) -> ModelConfig | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.contracts import contract_of
 from workbench.describe.kinds.base import Kind
-from workbench.describe.kinds.parts import CONTROLS, DECODES, LIMIT, POLICY, add_limit, add_policy, add_rows
+from workbench.describe.kinds.parts import CONTROLS, DECODES, LIMIT, POLICY, add_limit, add_policy, add_rows, batch_of
 from workbench.describe.kinds.states import LONGEST, up_to_context
 from workbench.describe.sections import add_model, add_tokenizer, ends_of
 from workbench.describe.steps import AnyStep, emit, invoke, loop
@@ -16,7 +16,7 @@ from workbench.describe.token_ports import narrow, with_int64_tokens
 from workbench.errors import UnsupportedError
 from workbench.metadata.document.state import Append, Reuse
 
-COMPONENT, BATCH = "decoder", "batch_size"
+COMPONENT = "decoder"
 ROLES = {
     "input_ids": "token_ids", "attention_mask": "attention_mask", "position_ids": "position_ids", "logits": "logits",
 }  # fmt: skip
@@ -73,16 +73,24 @@ def add_loop(builder: WorkflowBuilder, feeds: Mapping[str, str], made: Mapping[s
 
 
 def check_prompt(subject: Subject) -> None:
-    """The runtime gives a graph the whole prompt.
+    """The runtime gives a graph the whole prompt, then a token a round, and a mask over all of them.
 
     Raises:
-        UnsupportedError: the graph takes a single token.
+        UnsupportedError: the graph takes a single token, or always the same number of them.
     """
-    if subject.graphs["model"].inputs["input_ids"].size(1) == 1:
+    ports = subject.graphs["model"].inputs
+    if ports["input_ids"].size(1) == 1:
         raise UnsupportedError(
             "This graph takes one token at a time (graph_capture=True), and onnx-genai gives it the whole prompt at "
             "once. Build it without graph_capture."
         )
+    sizes = {name: ports[name].size(-1) for name in ("input_ids", "attention_mask", "position_ids") if name in ports}
+    for name, size in sizes.items():
+        if size is not None:
+            raise UnsupportedError(
+                f"The graph's {name} is {list(ports[name].dims)}: always {size} long, and onnx-genai gives a prompt of "
+                "any length, then a token a round. Export the graph with a name for this axis instead of a number."
+            )
 
 
 def say_ends(subject: Subject, builder: WorkflowBuilder) -> None:
@@ -133,8 +141,8 @@ def add_components(subject: Subject, builder: WorkflowBuilder) -> None:
         contract=DECODES,
     )  # fmt: skip
     tokens = contract_of(facts.inputs["input_ids"])
-    add_policy(builder, contract_of(facts.outputs["logits"]), tokens, BATCH)
-    add_rows(builder, BATCH)
+    add_policy(builder, contract_of(facts.outputs["logits"]), tokens, batch_of(tokens))
+    add_rows(builder, batch_of(tokens))
 
 
 def add_cache(subject: Subject, builder: WorkflowBuilder, *, reusable: bool = True) -> None:
