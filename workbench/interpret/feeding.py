@@ -13,6 +13,7 @@ from workbench.errors import FeedsError
 from workbench.interpret.arrays import Array, described, dtype_word_of, numpy_dtype
 from workbench.interpret.contracts import check, rows_of
 from workbench.interpret.diagnostic import Violation
+from workbench.interpret.given import check_given
 from workbench.interpret.roles import Facts, role_of
 from workbench.interpret.scoped import Held
 from workbench.metadata.document.state import Bounded, IndexedScatter
@@ -31,7 +32,7 @@ class Feeding:
         self.facts, self.root = facts, root
         self.given: dict[str, Array] = {}
         words: dict[str, str] = {}
-        for word, array in as_arrays(given).items():
+        for word, array in as_arrays(given, "inputs").items():
             name = input_of(facts, word)
             if name in self.given:
                 raise given_twice(name, q(words[name]), q(word))
@@ -90,6 +91,7 @@ class Feeding:
         wanted = numpy_dtype(entry.contract.dtype)
         if not same_dtype(dtype_word_of(array), entry.contract.dtype):
             array = _cast(name, array, wanted)
+        check_given(self.facts, name, array)
         if array.ndim == 0 and entry.contract.rank == 1:
             array = np.full(self._shape(name, entry), array)
         try:
@@ -230,6 +232,8 @@ def given_twice(name: str, first: str, second: str) -> FeedsError:
 
 def _cast(name: str, array: Array, wanted: np.dtype[Any]) -> Array:
     """Python's numbers in the dtype of the contract; a fraction never becomes a whole number, nor a text anything."""
+    if not array.size and array.dtype.kind in "biuf":  # an empty list is float64 for numpy, and holds no number
+        return array.astype(wanted)
     with np.errstate(all="ignore"):
         made = array.astype(wanted) if array.dtype.kind in "biuf" or array.dtype.kind == "V" else None
     kinds = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}

@@ -50,14 +50,19 @@ class Facts:
     @cached_property
     def supplied(self) -> frozenset[str]:
         """Inputs of the application that a mask or position port reads: the runtime can make them from the tokens."""
+        inputs = self.workflow.inputs
+        found = (name for name in self.read_as(*SUPPLIED) if name in inputs)
+        return frozenset(name for name in found if isinstance(inputs[name].source, ApplicationSource))
+
+    def read_as(self, *wanted: str) -> frozenset[str]:
+        """The values that ports of these roles read."""
         found = set()
         for name, calls in self.context.invokes.items():
             roles = self.workflow.components[name].ports.roles
             for placed in calls:
                 ports = getattr(placed.step, "inputs", {})
-                found |= {value for port, value in ports.items() if roles.get(port) in SUPPLIED}
-        inputs = self.workflow.inputs
-        return frozenset(n for n in found if n in inputs and isinstance(inputs[n].source, ApplicationSource))
+                found |= {value for port, value in ports.items() if roles.get(port) in wanted}
+        return frozenset(found)
 
     @cached_property
     def carried_into(self) -> dict[str, str]:

@@ -26,14 +26,14 @@ class Declared(Protocol):
     shape: Any
 
 
-def as_arrays(feeds: Any) -> dict[str, Array]:
-    """Feeds by name as arrays.
+def as_arrays(feeds: Any, what: str = "feeds") -> dict[str, Array]:
+    """Feeds by name as arrays; ``what`` they are called where they come from.
 
     Raises:
         FeedsError: not a mapping of names, or a value that is no array of numbers.
     """
     if not isinstance(feeds, Mapping) or not all(isinstance(name, str) for name in feeds):
-        raise FeedsError(f"feeds must map input names to arrays; found {type(feeds).__name__} {feeds!r:.80}.")
+        raise FeedsError(f"{what} must map input names to arrays; found {type(feeds).__name__} {feeds!r:.80}.")
     return {name: _array(name, value) for name, value in feeds.items()}
 
 
@@ -41,7 +41,7 @@ def _array(name: str, value: Any) -> Array:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:  # rows of different lengths, say
-        raise FeedsError(f"{name} is no array: {error}. Give numbers in rows of one length.") from None
+        raise FeedsError(f"{name} is no array: {str(error).rstrip('.')}. Give numbers in rows of one length.") from None
     if array.dtype == object:
         raise FeedsError(f"{name} is no array: found {type(value).__name__} {value!r:.60}. Give an array of numbers.")
     return array

@@ -17,10 +17,13 @@ import numpy.typing as npt
 
 from workbench.ep import ep_of_client
 from workbench.errors import ExecutionError, FeedsError, ModelFileError, wrong_type
+from workbench.runtime.limits import check_prompt
 
 EXECUTOR = "onnxruntime-genai"
 CONFIG = "genai_config.json"
 _LARGEST = 8_000_000
+_IDS = 2**31
+"""The client takes ids in int32."""
 _QUIET = '{"model": {"decoder": {"session_options": {"log_severity_level": 4}}}}'
 Array = npt.NDArray[Any]
 
@@ -173,11 +176,7 @@ class GenaiClient:
     def _checked(self, prompt: Sequence[int]) -> Array:
         ids = np.asarray(list(prompt), np.int64)
         size = self.words["model"].get("vocab_size")
-        if not ids.size:
-            raise FeedsError("The prompt has no tokens; give a longer one.")
-        odd = ids[(ids < 0) | (ids >= (size if isinstance(size, int) else np.iinfo(np.int32).max))]
-        if odd.size:
-            raise FeedsError(f"The prompt holds {int(odd[0])}; tokens of this model are 0 to {size - 1}.")
+        check_prompt(ids, min(size, _IDS) if isinstance(size, int) else _IDS)
         if len(ids) >= self.context_length:
             raise FeedsError(
                 f"The prompt has {len(ids)} tokens and the context is {self.context_length}, which leaves no room for "

@@ -40,11 +40,33 @@ def check_tokens(config: Any, ids: npt.NDArray[Any]) -> None:
         FeedsError: an id below 0, or not below ``vocab_size``.
     """
     size = getattr(config, "vocab_size", None)
-    if size is None or ids.size == 0 or not np.issubdtype(ids.dtype, np.integer):
-        return
-    odd = ids[(ids < 0) | (ids >= size)]
+    if size is not None and np.issubdtype(ids.dtype, np.integer):
+        check_ids("input_ids", ids, size)
+
+
+def check_prompt(ids: npt.NDArray[Any], size: int | None, what: str = "The prompt") -> None:
+    """Refuse a prompt without a token, and ids that are none of ``size``.
+
+    Raises:
+        FeedsError: no token, or see :func:`check_ids`.
+    """
+    if not ids.size:
+        raise FeedsError(f"{what} has no tokens; give a longer one.")
+    check_ids(what, ids, size)
+
+
+def check_ids(what: str, ids: npt.NDArray[Any], size: int | None) -> None:
+    """Refuse ids that are no token of a vocabulary of ``size``; None where that is not known.
+
+    Raises:
+        FeedsError: an id below 0, or not below ``size``.
+    """
+    odd = ids[(ids < 0) | (ids >= size)] if size is not None else ids[ids < 0]
     if odd.size:
-        raise FeedsError(f"input_ids holds {int(odd.flat[0])}; tokens of this model are 0 to {size - 1}.")
+        allowed = f"0 to {size - 1}" if size is not None else "0 or more"
+        raise FeedsError(
+            f"{what} holds {int(odd.flat[0])}; tokens of this model are {allowed}. Give ids of its own tokenizer."
+        )
 
 
 def _has_tables(config: Any) -> bool:

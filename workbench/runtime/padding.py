@@ -15,6 +15,16 @@ _WHY = (
 )
 
 
+def check_flags(what: str, attention_mask: npt.NDArray[np.integer]) -> None:
+    """Refuse a mask with another meaning than real or not.
+
+    Raises:
+        FeedsError: anything but 0 and 1.
+    """
+    if odd := sorted(set(np.unique(attention_mask).tolist()) - {0, 1}):
+        raise FeedsError(f"{what} holds {odd[0]!r}; it must hold 1 for a real token and 0 for padding.")
+
+
 def check_padding(attention_mask: npt.NDArray[np.integer], padding: Padding, *, past: int) -> None:
     """Refuse a mask that the graph would misread.
 
@@ -29,8 +39,7 @@ def check_padding(attention_mask: npt.NDArray[np.integer], padding: Padding, *, 
     """
     if attention_mask.size == 0:
         return
-    if odd := sorted(set(np.unique(attention_mask).tolist()) - {0, 1}):
-        raise FeedsError(f"attention_mask holds {odd[0]!r}; it must hold 1 for a real token and 0 for padding.")
+    check_flags("attention_mask", attention_mask)
     if padding == "any":
         return
     left = np.flatnonzero(attention_mask[:, 0] == 0)

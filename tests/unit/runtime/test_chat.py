@@ -94,6 +94,15 @@ def test_ctrl_c_keeps_what_came(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @genai
+def test_ids_that_are_no_token(folder: Path) -> None:
+    client = GenaiClient(folder)
+    for size, allowed in ((96, "0 to 95"), (None, "0 to 2147483647")):
+        client.words["model"]["vocab_size"] = size
+        with pytest.raises(FeedsError, match=f"The prompt holds -1; tokens of this model are {allowed}. Give ids of"):
+            list(client.tokens([5, -1], 1, GREEDY))
+
+
+@genai
 def test_the_context_bounds_an_answer(folder: Path) -> None:
     result = chat(folder, "a" * 120, max_new_tokens=50, raw=True, search=GREEDY)
     assert len(result.tokens) == 8  # 128 positions

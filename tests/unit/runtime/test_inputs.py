@@ -23,7 +23,7 @@ from workbench import (
     run,
 )
 from workbench.runtime.arrays import as_arrays, cast_exactly, check_arrays
-from workbench.runtime.limits import check_positions, check_tokens
+from workbench.runtime.limits import check_positions, check_prompt, check_tokens
 
 POSITIONS, LAYERS, BATCH, NEW = 24, 2, 2, 8
 CASE = Case("short", {**CASES["gqa"].hf, "max_position_embeddings": POSITIONS, "num_hidden_layers": LAYERS}, 5)
@@ -132,6 +132,14 @@ def test_ids_that_are_no_token(comparison: Comparison, generic: Package, token: 
             run(package, feeds(package, ids))
     with pytest.raises(FeedsError, match=words):
         comparison.parity(feeds=feeds(generic, ids))
+
+
+def test_ids_of_a_vocabulary_that_nobody_knows() -> None:
+    check_prompt(np.array([[0, 2**40]]), None)
+    with pytest.raises(FeedsError, match="The prompt holds -3; tokens of this model are 0 or more. Give ids of"):
+        check_prompt(np.array([[5, -3]]), None)
+    with pytest.raises(FeedsError, match="row 2 has no tokens; give a longer one"):
+        check_prompt(np.array([], np.int64), 96, "row 2")
 
 
 def test_more_slots_than_positions(comparison: Comparison, generic: Package) -> None:
