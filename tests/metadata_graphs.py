@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 Dim = int | str | tuple[str, str]
 Ports = Mapping[str, tuple[str, list[Dim]]]
 _TYPES = {
+    "float64": TensorProto.DOUBLE,
     "float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int64": TensorProto.INT64, "bool": TensorProto.BOOL,
 }  # fmt: skip
 

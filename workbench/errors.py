@@ -123,6 +123,6 @@ def unknown(kind: str, found: object, allowed: Iterable[str], hint: str = "") ->
 
 def some(names: Iterable[str], shown: int = 5) -> str:
     """Names for a message: the first few, and how many more there are; ``none`` for none."""
-    listed = list(names)
+    listed = list(map(str, names))
     more = f", ... ({len(listed) - shown} more)" if len(listed) > shown else ""
     return (", ".join(listed[:shown]) or "none") + more

@@ -109,10 +109,12 @@ row("cache of open sizes in graphs", errors.UnsupportedError, "one empty cache f
     "'past_key_values.0.key' is ['batch', 'heads', 'past', 8]", "numbers for heads and head size")(
     lambda path: spelled(path, heads="heads")
 )  # fmt: skip
-row("scores that no small graph reads", errors.UnsupportedError, "reads or makes 'logits', which is INT64",
+row("scores that no small graph reads", errors.UnsupportedError, "reads or makes 'logits', which is DOUBLE",
     "float, float16, bfloat16 are taken", "leave policy out")(
-    lambda path: spelled(path, scores="int64")
+    lambda path: spelled(path, scores="float64")
 )  # fmt: skip
+row("scores that are whole numbers", errors.UnsupportedError, "The graph's logits is int64 [batch, sequence, 32]",
+    "works with a float there", "Export the graph in")(lambda path: spelled(path, scores="int64"))  # fmt: skip
 row("document without its graphs", errors.ModelFileError, "lacks graphs of the workflow: model.onnx", "Put them there")(
     lambda path: describe(foreign("ctc", path / "graphs")).save_beside(path)
 )

@@ -117,8 +117,15 @@ def _offsets(graph: ir.Graph) -> Iterator[int]:
 
 
 def _port(value: ir.Value) -> Port:
-    dims = () if value.shape is None else tuple(d if isinstance(d, int) else d.value for d in value.shape)
+    dims = () if value.shape is None else tuple(map(_size, value.shape))
     return Port(value.name or "", value.dtype, dims)
+
+
+def _size(dim: int | ir.SymbolicDim) -> int | str | None:
+    """A number or a name; some exporters write -1 or an empty name for an axis without one."""
+    if isinstance(dim, int):
+        return dim if dim >= 0 else None
+    return dim.value or None
 
 
 def _consumers(value: ir.Value) -> list[ir.Node]:

@@ -30,6 +30,14 @@ def cache_dir() -> Path:
     return Path(platformdirs.user_cache_dir("ep-workbench", appauthor=False))
 
 
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder is there; a name that no folder can have is none."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
 def existing_folder(folder: object) -> Path:
     """A folder that is there, absolute.
 
@@ -42,8 +50,8 @@ def existing_folder(folder: object) -> Path:
     if "\0" in os.fspath(folder):
         raise ArgumentError(f"{os.fspath(folder)!r} cannot be the name of a folder.")
     place = Path(os.path.abspath(Path(folder).expanduser()))
-    if not place.is_dir():
-        what = "is a file; give its folder" if place.is_file() else "no such folder"
+    if not is_folder(place):
+        what = "is a file; give its folder" if os.path.isfile(place) else "no such folder"
         raise ModelFileError(f"{place}: {what}.")
     return place
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.config.files import reason, write_all
+from workbench.config.files import is_folder, reason, write_all
 from workbench.errors import ModelFileError, SaveError, UnsupportedError, some, wrong_type
 from workbench.metadata.document.ports import OnnxImplementation
 from workbench.metadata.files import look_for
@@ -45,7 +45,7 @@ def _check(metadata: InferenceMetadata, root: Path, files: Mapping[str, bytes], 
         raise UnsupportedError(
             f"The workflow needs another graph than the one that is there ({some(metadata.models)}). Use export()."
         )
-    if not root.is_dir():
+    if not is_folder(root):
         raise ModelFileError(f"There is no folder {str(root)!r}. Give the one that holds the graphs of the workflow.")
     workflow = metadata.document.workflow
     made = (component.implementation for component in workflow.components.values()) if workflow else ()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 
 from workbench.analysis.markup import block, table
+from workbench.config.files import is_folder
 from workbench.config.source import SourceConfig
 from workbench.describe.facts import no_facts, read_facts
 from workbench.describe.kinds import Kind, kind_named
@@ -63,7 +64,7 @@ class DescribedPackage:
         _check_names(chosen, components)
         check_facts(chosen, facts or {})
         root = pathlib.Path(folder)
-        if not root.is_dir():
+        if not is_folder(root):
             raise ModelFileError(f"There is no folder {str(root)!r}. Give the folder that holds the graphs.")
         named = {name: components[name] for name in {**chosen.components, **chosen.optional} if name in components}
         models = {name: _graph(root, name, artifact) for name, artifact in named.items()}

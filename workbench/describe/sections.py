@@ -65,12 +65,12 @@ def _tokenizer(
 ) -> Tokenizer:
     texts = dict(_texts(words)) if words is not None else {}
     return Tokenizer(**given(
-        algorithm=str(words["model"].get("type") or "unknown").lower() if words is not None else "unknown",
+        algorithm=_plain(str(words["model"].get("type") or "unknown")).lower() if words is not None else "unknown",
         vocab_size=vocab_size,
         byte_level=True if words is not None and "ByteLevel" in json.dumps(words.get("decoder")) else None,
         artifacts=(TokenizerArtifact(location=location),) if words is not None else None,
         special_tokens={
-            name: SpecialToken(id=number, content=str(texts.get(number) or f"<{name}>"))
+            name: SpecialToken(id=number, content=_plain(texts.get(number) or f"<{name}>"))
             for name, number in special.items() if 0 <= number < vocab_size
         },
     ))  # fmt: skip
@@ -101,7 +101,7 @@ def _tokens(subject: Subject) -> Mapping[str, Any]:
 
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
-        words = json.loads(path.read_text("utf-8"))
+        words = json.loads(path.read_text("utf-8")) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return None
     return words if isinstance(words, dict) and isinstance(words.get("model"), dict) else None
@@ -111,10 +111,17 @@ def _texts(words: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     """Ids with their texts, as far as they are such; what was added has the last word."""
     held = words["model"].get("vocab")
     if isinstance(held, list):
-        held = {one[0]: place for place, one in enumerate(held) if isinstance(one, list) and one}
-    added = [one for one in words.get("added_tokens") or () if isinstance(one, dict)]
+        named = ((one[0], place) for place, one in enumerate(held) if isinstance(one, list) and one)
+        held = {text: place for text, place in named if isinstance(text, str)}
+    more = words.get("added_tokens")
+    added = [one for one in more if isinstance(one, dict)] if isinstance(more, list) else []
     pairs = [*(held.items() if isinstance(held, dict) else ()), *((one.get("content"), one.get("id")) for one in added)]
     yield from ((number, text) for text, number in pairs if isinstance(number, int) and isinstance(text, str))
+
+
+def _plain(text: str) -> str:
+    """The text as a file of text can hold it: half a pair of UTF-16 is no character."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _special(subject: Subject) -> Iterator[tuple[str, int]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from workbench.interpret.arrays import Array
+from workbench.interpret.arrays import Array, described
 from workbench.interpret.diagnostic import Violation
 from workbench.interpret.roles import Facts, port_of
 from workbench.interpret.scoped import Held
@@ -58,7 +58,7 @@ class Caches:
             return
         for cell, group, alias in self._aliases(scattered=True):
             past = fed.get(alias.input)
-            room = None if past is None or group.sequence_axis is None else past.shape[group.sequence_axis]
+            room = None if past is None else length(past, group.sequence_axis)
             for row, first in enumerate(places.tolist()):
                 if room is not None and (first < 0 or first + tokens > room):
                     raise Violation(
@@ -80,7 +80,15 @@ class Caches:
             axis, past, present = group.sequence_axis, fed.get(alias.input), given.get(alias.output or "")
             if tokens is None or axis is None or past is None or present is None or group.kind not in _SELF:
                 continue
-            old, new = past.shape[axis], present.shape[axis]
+            old, new = length(past, axis), length(present, axis)
+            if old is None or new is None:
+                raise Violation(
+                    "run.rank",
+                    f"The cache {q(cell)} has its tokens on axis {axis}; {described(past)} went in, and "
+                    f"{described(present)} came back.",
+                    "Correct the graph, or the group's sequence_axis.",
+                    cell,
+                )
             self._check_room(cell, axis, new)
             fits = group.aliasing == "required" or (total is not None and total <= old)
             shared = group.aliasing != "forbidden" and new == old and fits  # written into the room of the past
@@ -124,6 +132,11 @@ class Caches:
                 for cell, alias in group.ports.get(self.name, {}).items():
                     if alias.access == "read_write":
                         yield cell, group, alias
+
+
+def length(array: Array, axis: int | None) -> int | None:
+    """The size of an axis; None where the array has no such axis."""
+    return int(array.shape[axis]) if axis is not None and -array.ndim <= axis < array.ndim else None
 
 
 def written(facts: Facts, cell: str, before: Array, held: Held) -> Array:

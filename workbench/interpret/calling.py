@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.errors import root_cause
 from workbench.interpret.arrays import Array, is_floating, numpy_dtype
-from workbench.interpret.caching import Caches
+from workbench.interpret.caching import Caches, length
 from workbench.interpret.contracts import Symbols, check
 from workbench.interpret.decoding import DECODE, Decoding, positions
 from workbench.interpret.diagnostic import Violation
@@ -147,12 +147,12 @@ class Caller:
     def _starts_anew(self, call: Call) -> bool:
         """Whether a cache that grows is fed empty: what this decoder has read before belongs to another text."""
         lengths = [
-            call.fed[alias.input].array.shape[group.sequence_axis]
+            length(call.fed[alias.input].array, group.sequence_axis)
             for group in self.facts.groups.values() if group.sequence_axis is not None
             for alias in group.ports.get(call.name, {}).values()
             if alias.access == "read_write" and alias.input in call.fed
         ]  # fmt: skip
-        return bool(lengths) and not any(lengths)
+        return bool(lengths) and all(one == 0 for one in lengths)
 
     def _stateful(self, call: Call) -> bool:
         return self._decodes(call) or self.facts.keeps_state(call.name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import math
 import pathlib
 from collections.abc import Mapping
 from typing import Any
@@ -21,8 +23,10 @@ from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.document.workflow import ApplicationSource, ArtifactSource, WorkflowInput
 from workbench.metadata.dtypes import same_dtype
 from workbench.metadata.files import look_for
-from workbench.metadata.wording import few, q
+from workbench.metadata.wording import brief, few, q
 from workbench.runtime.arrays import as_arrays
+
+_MOST_BYTES = 2**33
 
 
 class Feeding:
@@ -105,19 +109,18 @@ class Feeding:
 
     # --- defaults -----------------------------------------------------------------------------------------
     def _default(self, name: str, entry: WorkflowInput) -> Array:
-        wanted, given = numpy_dtype(entry.contract.dtype), entry.default
-        if not isinstance(given, tuple):
-            return np.full(self._shape(name, entry), given, wanted)
-        flat = np.asarray(given).astype(wanted)
+        flat = _elements(name, entry)
+        if flat.ndim == 0:
+            return np.full(self._shape(name, entry), flat)
         shape = self._shape(name, entry, flat.size)
-        if flat.size not in (int(np.prod(shape)), int(np.prod(shape[1:]))):
+        whole = flat.size == math.prod(shape)
+        if not whole and flat.size != math.prod(shape[1:]):
             raise Violation(
                 "run.input",
                 f"The default of {q(name)} has {flat.size} elements, and its shape is {list(shape)}.",
                 "Give one element for all, or as many as the shape has.",
                 name,
             )
-        whole = flat.size == int(np.prod(shape))
         return flat.reshape(shape) if whole else np.broadcast_to(flat.reshape(shape[1:]), shape).copy()
 
     def _shape(self, name: str, entry: WorkflowInput, elements: int | None = None) -> tuple[int, ...]:
@@ -128,7 +131,7 @@ class Feeding:
         found = [self._size(name, contract, axis, dim) for axis, dim in enumerate(contract.shape or ())]
         free = [axis for axis, size in enumerate(found) if size is None]
         each = contract.request_axis == 0  # a list of elements is then that of one request
-        rest = int(np.prod([size for axis, size in enumerate(found) if size is not None and not (each and axis == 0)]))
+        rest = math.prod(size for axis, size in enumerate(found) if size is not None and not (each and axis == 0))
         for axis in free:
             if elements is None and (free == [axis] or self._started(name, axis) == "bounded"):
                 found[axis] = 1  # one number fills one place
@@ -142,7 +145,7 @@ class Feeding:
                 f"Give inputs={{{name!r}: ...}}, or write a number.",
                 name,
             )
-        return tuple(size for size in found if size is not None)
+        return _bounded(name, entry, tuple(size for size in found if size is not None))
 
     def _size(self, name: str, contract: TensorContract, axis: int, dim: int | str) -> int | None:
         """The size of an axis that a default has: a number as it is; one for each request; nothing yet where a cache
@@ -189,18 +192,45 @@ class Feeding:
                 f"Add it, or give inputs={{{name!r}: ...}}.",
                 name,
             )
-        try:
+        with contextlib.suppress(Exception):  # a damaged file raises what its reader likes
             loaded = np.load(self.root / path, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return loaded
-        except (ValueError, OSError, EOFError):
-            pass
         raise Violation(
             "run.input",
             f"The file {q(path)} of {q(name)} is no .npy file of numbers.",
             f"Give inputs={{{name!r}: ...}}.",
             name,
         )
+
+
+def _elements(name: str, entry: WorkflowInput) -> Array:
+    """What a default is made of, in the dtype of its contract; no axis for one number."""
+    wanted, found = numpy_dtype(entry.contract.dtype), np.asarray(entry.default)
+    with np.errstate(all="ignore"):
+        made = found.astype(wanted) if found.dtype.kind in "biuf" else None
+    if made is None or not _same(made, found, wanted.kind in "biu"):
+        raise Violation(
+            "run.input",
+            f"The default of {q(name)} is {brief(entry.default)}, and its contract says {wanted}.",
+            "Correct the default, or give the input.",
+            name,
+        )
+    return np.asarray(made)
+
+
+def _bounded(name: str, entry: WorkflowInput, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape, if memory can have so much at all."""
+    count = math.prod(max(size, 1) for size in shape) * numpy_dtype(entry.contract.dtype).itemsize
+    if count > _MOST_BYTES:
+        raise Violation(
+            "run.input",
+            f"The input {q(name)} is {described_contract(entry.contract)} and would take {count:,} bytes; one is made "
+            f"of at most {_MOST_BYTES:,}.",
+            f"Give inputs={{{name!r}: ...}}, or write smaller sizes.",
+            name,
+        )
+    return shape
 
 
 def input_of(facts: Facts, word: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.config.files import is_folder
 from workbench.describe import InferenceMetadata
 from workbench.errors import FeedsError, ModelFileError, wrong_type
 from workbench.interpret.calling import Caller, Executor
@@ -120,7 +121,7 @@ def _check(inputs: object, prompt: object, eos_token_ids: object, executors: obj
         raise wrong_type("executors", executors, "a mapping of components, contracts or abis to functions")
     if not isinstance(package_root, str | os.PathLike | None):
         raise wrong_type("package_root", package_root, "a path of a folder")
-    if package_root is not None and not pathlib.Path(package_root).is_dir():
+    if package_root is not None and not is_folder(package_root):
         raise ModelFileError(
             f"There is no folder {os.fspath(package_root)!r}; package_root names the package's folder."
         )
@@ -201,7 +202,7 @@ def _sampling(facts: Facts, feeding: Feeding) -> Sampling:
     for role, word in _SAMPLING.items():
         for name in facts.inputs_of_role(role):
             array = feeding.given.get(name)
-            if array is not None and array.size == 1:
+            if array is not None and array.size == 1 and array.dtype.kind in "biuf":  # others are refused as inputs
                 number = array.reshape(-1)[0].item()
                 words[word], sampled = number, sampled or word == "temperature" and number > 0
     if not sampled or words.get("temperature") == 0:

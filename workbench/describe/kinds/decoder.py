@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.contracts import contract_of
 from workbench.describe.kinds.base import Kind
+from workbench.describe.kinds.decoder_ports import check_ports
 from workbench.describe.kinds.parts import CONTROLS, DECODES, LIMIT, POLICY, add_limit, add_policy, add_rows, batch_of
 from workbench.describe.kinds.states import LONGEST, up_to_context
 from workbench.describe.sections import add_model, add_tokenizer, ends_of
@@ -76,8 +77,9 @@ def check_prompt(subject: Subject) -> None:
     """The runtime gives a graph the whole prompt, then a token a round, and a mask over all of them.
 
     Raises:
-        UnsupportedError: the graph takes a single token, or always the same number of them.
+        UnsupportedError: the graph takes a single token, or always the same number of them; or see ``check_ports``.
     """
+    check_ports(subject.graphs["model"], subject.cache())
     ports = subject.graphs["model"].inputs
     if ports["input_ids"].size(1) == 1:
         raise UnsupportedError(

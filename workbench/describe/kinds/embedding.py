@@ -102,7 +102,7 @@ def _of_source(subject: Subject) -> EmbeddingFacts:
 def _read(path: Path) -> Any:
     """What a JSON file holds; None where there is none that can be read."""
     try:
-        return json.loads(path.read_text("utf-8"))
+        return json.loads(path.read_text("utf-8")) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return None
 

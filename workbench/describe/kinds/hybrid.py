@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from workbench.analysis.graph_facts import Port
 from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.contracts import contract_of
 from workbench.describe.facts import fact, lacks, read_facts, refuse
@@ -19,6 +20,7 @@ from workbench.describe.kinds.states import add_recurrent, sort_of
 from workbench.describe.sections import add_model, add_tokenizer
 from workbench.describe.state_ports import StatePort, state_ports
 from workbench.describe.subject import Subject
+from workbench.errors import UnsupportedError
 
 NAME = "hybrid"
 
@@ -55,6 +57,7 @@ def fits(subject: Subject) -> bool:
 def write(subject: Subject, builder: WorkflowBuilder) -> None:
     """The decoder's loop with more to carry."""
     _check(subject)
+    decoder.check_prompt(subject)
     _text(subject, builder)
     feeds = decoder.add_inputs(subject, builder)
     decoder.add_components(subject, builder)
@@ -88,6 +91,30 @@ def _check(subject: Subject) -> None:
         if name not in facts.inputs or output not in facts.outputs:
             have = f"inputs {', '.join(facts.inputs)}; outputs {', '.join(facts.outputs)}"
             raise refuse(NAME, "state", {name: output}, f"the graph has no such pair. It has the {have}.")
+    leads: dict[str | None, str] = {pair.present.name: pair.past.name for pair in subject.cache()}
+    for port in recurrent_ports(subject):
+        if port.output in leads:
+            raise UnsupportedError(
+                f"The inputs {leads[port.output]!r} and {port.input!r} both lead to the output {port.output!r}, so "
+                "nobody knows which one it is the next of. Say it: facts={'state': {input: output}}, or name each pair "
+                "alike."
+            )
+        leads[port.output] = port.input
+        _check_size(port, facts.inputs[port.input], facts.outputs[port.output or ""])
+
+
+def _check_size(port: StatePort, before: Port, after: Port) -> None:
+    """A recurrent state is as large after a step as before it."""
+    sizes = [(old, new) for old, new in zip(before.dims, after.dims, strict=False) if isinstance(old, int)]
+    other = any(isinstance(new, int) and old != new for old, new in sizes)
+    ranks = {len(one.dims) for one in (before, after) if one.dims}
+    if other or len(ranks) > 1 or (port.role is not None and ranks == {4} and before.size(2) is None):
+        raise UnsupportedError(
+            f"The state {port.input!r} is {list(before.dims)} and becomes {port.output!r} {list(after.dims)}, and a "
+            "recurrent state is replaced by one of its size. Keys and values that grow are called "
+            "past_key_values.N.key, past_key_values.N.value, present.N.key and present.N.value. Export the graph with "
+            "these names, or import its genai_config.json, which says other ones."
+        )
 
 
 KIND = Kind(
