@@ -8,6 +8,7 @@ from typing import Any, get_args
 import onnx_ir as ir
 
 from workbench.describe.steps import AnyStep, given
+from workbench.describe.written import written
 from workbench.errors import ArgumentError, unknown
 from workbench.metadata.capabilities import derived
 from workbench.metadata.context import Context
@@ -104,12 +105,14 @@ class WorkflowBuilder:
         self, name: str, contract: TensorContract, role: Any, source: Any, default: Any, more: Mapping[str, Any]
     ) -> str:
         words: dict[str, Any] = {"required": False, "default": default} if default is not None else {}
-        made = WorkflowInput(contract=contract, role=role, source=source, **{**words, **more})
+        with written(f"The input {name!r}"):
+            made = WorkflowInput(contract=contract, role=role, source=source, **{**words, **more})
         return self._add(self.inputs, "an input", name, made)
 
     def output(self, name: str, contract: TensorContract, role: str, *, stage: str = "pre_adapter", **more: Any) -> str:
         """A value that the workflow gives."""
-        made = WorkflowOutput(contract=contract, role=role, stage=stage, **more)  # type: ignore[arg-type]  # pydantic checks the words
+        with written(f"The output {name!r}"):
+            made = WorkflowOutput(contract=contract, role=role, stage=stage, **more)  # type: ignore[arg-type]  # pydantic checks the words
         return self._add(self.outputs, "an output", name, made)
 
     # --- components -------------------------------------------------------------------------------------------
@@ -125,7 +128,8 @@ class WorkflowBuilder:
         **more: Any,
     ) -> str:
         """A graph. Without contracts of its ports they are those of the graph; ``roles`` maps a port to its role."""
-        implementation = OnnxImplementation(kind="onnx", artifact=artifact)
+        with written(f"The component {name!r}"):
+            implementation = OnnxImplementation(kind="onnx", artifact=artifact)
         return self._component(name, implementation, inputs, outputs, roles, contract, more)
 
     def policy(self, name: str, model: ir.Model, contract: ComponentContract | None = None, **more: Any) -> str:
@@ -144,7 +148,8 @@ class WorkflowBuilder:
         *, artifact: str | None = None, contract: ComponentContract | None = None, **more: Any,
     ) -> str:  # fmt: skip
         """Something that a library of the runtime does, pinned to its version."""
-        implementation = AdapterImplementation(**given(kind="adapter", abi=abi, version=version, artifact=artifact))
+        with written(f"The component {name!r}"):
+            implementation = AdapterImplementation(**given(kind="adapter", abi=abi, version=version, artifact=artifact))
         self._abis[abi] = version
         return self._component(name, implementation, inputs, outputs, _NONE, contract, more)
 
@@ -153,10 +158,10 @@ class WorkflowBuilder:
         roles: Mapping[str, str], contract: ComponentContract | None, more: Mapping[str, Any],
     ) -> str:  # fmt: skip
         ports = given(inputs=dict(inputs), outputs=dict(outputs), roles=dict(roles))
-        words = given(contract=contract, ports=ComponentPorts(**ports) if ports else None)
-        return self._add(
-            self.components, "a component", name, Component(implementation=implementation, **words, **more)
-        )
+        with written(f"The component {name!r}"):
+            words = given(contract=contract, ports=ComponentPorts(**ports) if ports else None)
+            made = Component(implementation=implementation, **words, **more)
+        return self._add(self.components, "a component", name, made)
 
     # --- state ------------------------------------------------------------------------------------------------
     def cell(
@@ -176,7 +181,9 @@ class WorkflowBuilder:
             "contract": contract, "scope": scope, "initializer": initializer,
             "recurrence": recurrence or Invariant(kind="invariant"), **owned, **more,
         }  # fmt: skip
-        return self._add(self.state, "a state cell", name, StateCell(**words))
+        with written(f"The state cell {name!r}"):
+            made = StateCell(**words)
+        return self._add(self.state, "a state cell", name, made)
 
     def group(self, name: str, kind: str, layout: str, **words: Any) -> str:
         """Cells that the runtime keeps together; their ports are added by :meth:`alias`."""
@@ -187,11 +194,13 @@ class WorkflowBuilder:
         if group not in self.groups:
             raise unknown("state group", group, self.groups)
         ports = self.groups[group].setdefault("ports", {}).setdefault(component, {})
-        ports[cell] = PortAlias(**given(input=input, output=output, **words))
+        with written(f"The ports of the state cell {cell!r}"):
+            ports[cell] = PortAlias(**given(input=input, output=output, **words))
 
     def effect(self, name: str, retry: str, safety: Any = None) -> str:
         """A domain of side effects."""
-        made = Effect(**given(retry=retry, speculation_safety=safety))
+        with written(f"The effect {name!r}"):
+            made = Effect(**given(retry=retry, speculation_safety=safety))
         return self._add(self.effects, "an effect", name, made)
 
     def serve(self, *, active: str, done: str, accepted_len: str | None = None) -> None:
@@ -215,9 +224,14 @@ class WorkflowBuilder:
         self.sections[name] = value
 
     def document(self) -> Document:
-        """Everything so far, with the capabilities that it uses."""
-        made = self._document(())
-        return self._document(tuple(sorted(derived(Context(Loaded(plain(made)))))))  # in the order of a conversion
+        """Everything so far, with the capabilities that it uses.
+
+        Raises:
+            ArgumentError: a step, a section or a state group is none.
+        """
+        with written("The workflow"):
+            made = self._document(())
+            return self._document(tuple(sorted(derived(Context(Loaded(plain(made)))))))  # in the order of a conversion
 
     def _document(self, capabilities: tuple[str, ...]) -> Document:
         manifest = Manifest(**given(adapter_abis=self._abis, capabilities=capabilities))

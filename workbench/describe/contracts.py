@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from workbench.analysis.graph_facts import Port
+from workbench.describe.written import written
 from workbench.errors import UnsupportedError
 from workbench.metadata.document.tensor import RequestAligned, TensorContract
 from workbench.metadata.dtypes import NAMEABLE
@@ -12,13 +13,18 @@ from workbench.types import dtype_word
 
 
 def contract(dtype: str, *shape: int | str, batch: int | None = 0, optional: bool = False) -> TensorContract:
-    """A contract of this shape; ``batch`` is the axis with one entry per request, None where there is none."""
+    """A contract of this shape; ``batch`` is the axis with one entry per request, None where there is none.
+
+    Raises:
+        ArgumentError: a size is below 0, or neither a number nor a name.
+    """
     words: dict[str, object] = {"dtype": dtype, "rank": len(shape), "shape": shape}
     if optional:
         words["optional"] = True
     if batch is not None:
         words["batch_layout"] = RequestAligned(kind="request_aligned", axis=batch)
-    return TensorContract(**words)  # type: ignore[arg-type]  # only what was said, so that a default is not
+    with written(f"The contract {dtype} {list(shape)}"):
+        return TensorContract(**words)  # type: ignore[arg-type]  # only what was said, so that a default is not
 
 
 def contract_of(port: Port, *, batch: int | None = 0) -> TensorContract:

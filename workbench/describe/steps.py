@@ -1,10 +1,14 @@
-"""The five kinds of step, made with only what is said of them: an absent word and its default are two documents."""
+"""The five kinds of step, made with only what is said of them: an absent word and its default are two documents.
+
+Words of another type than a document has are an ``ArgumentError``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from workbench.describe.written import written
 from workbench.metadata.document.steps import (
     BranchOutput,
     BranchStep,
@@ -25,11 +29,13 @@ def given(**words: Any) -> dict[str, Any]:
     return {word: value for word, value in words.items() if value is not None and value not in ((), {})}
 
 
+@written("The call of a component")
 def invoke(component: str, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> InvokeStep:
     """One call: values by input port, names of the values made by output port."""
     return InvokeStep(**given(kind="invoke", component=component, inputs=dict(inputs), outputs=dict(outputs)))
 
 
+@written("The emit")
 def emit(
     value: str,
     output: str,
@@ -45,6 +51,7 @@ def emit(
     )
 
 
+@written("The loop")
 def loop(
     steps: Iterable[AnyStep],
     *,
@@ -65,6 +72,7 @@ def loop(
     )  # fmt: skip
 
 
+@written("The branch")
 def branch(
     predicate: str,
     cases: Mapping[str, AnyStep],
@@ -80,6 +88,7 @@ def branch(
     return BranchStep(**given(kind="branch", predicate=predicate, cases=dict(cases), default=default, outputs=made))
 
 
+@written("The sequence of steps")
 def sequence(*steps: AnyStep) -> SequenceStep:
     """Steps in their order, as one."""
     return SequenceStep(kind="sequence", steps=steps)
