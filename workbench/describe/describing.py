@@ -12,6 +12,7 @@ from workbench.describe.kinds import KINDS, Kind, kind_named
 from workbench.describe.kinds.base import Writer
 from workbench.describe.result import InferenceMetadata
 from workbench.describe.subject import Subject
+from workbench.describe.written import written
 from workbench.errors import UnsupportedError, some, unknown, wrong_type
 from workbench.package import Package
 
@@ -35,8 +36,8 @@ def describe(
         facts: what the graphs do not tell, in the words of the kind (``{"pooling": "mean"}`` of an encoder).
 
     Raises:
-        UnsupportedError: the package is of no kind that is known, or not of the one asked for; the kind leaves
-            something to the runtime in any case.
+        UnsupportedError: the package is of no kind that is known, or not of the one asked for; its graphs do not fit
+            together; the kind leaves something to the runtime in any case.
         UnknownNameError: there is no such kind, policy or fact.
         ConfigError: a fact is missing, or the graphs contradict it.
         ArgumentError: ``package`` is none.
@@ -46,11 +47,29 @@ def describe(
     subject, asked = _subject(package, kind, facts)
     chosen, builder = _kind(subject, asked), WorkflowBuilder()
     check_facts(chosen, subject.facts)
-    _writer(chosen, policy)(subject, builder)
-    return InferenceMetadata(
+    with written(f"The workflow of {subject.package!r} as {chosen.name}"):
+        _writer(chosen, policy)(subject, builder)
+    return checked(InferenceMetadata(
         builder.document(), chosen.name, subject.package.name, artifacts=dict(builder.artifacts),
         models=dict(builder.models), notes=tuple(builder.notes),
-    )  # fmt: skip
+    ))  # fmt: skip
+
+
+def checked(made: InferenceMetadata) -> InferenceMetadata:
+    """The document, if it keeps every rule: graphs that do not fit together make one that does not.
+
+    Raises:
+        UnsupportedError: it breaks one.
+    """
+    broken = made.validate().errors
+    if broken:
+        more = f" ({len(broken) - 1} more)" if len(broken) > 1 else ""
+        raise UnsupportedError(
+            f"{made.name!r} cannot be described as {made.kind}, its graphs do not fit together: {broken[0].message} "
+            f"({broken[0].code}){more}. Compare dtypes, shapes and names of their inputs and outputs, and export them "
+            "again."
+        )
+    return made
 
 
 def _subject(package: object, kind: str | None, facts: Mapping[str, Any] | None) -> tuple[Subject, str | None]:

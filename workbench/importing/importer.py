@@ -9,6 +9,7 @@ from pathlib import Path
 
 from workbench.describe import InferenceMetadata, WorkflowBuilder
 from workbench.describe.builder import plain
+from workbench.describe.describing import checked
 from workbench.describe.kinds import Kind, decoder, static_cache, windows
 from workbench.describe.kinds.decoder import COMPONENT
 from workbench.errors import ConfigError, Diagnostic, UnsupportedError, wrong_type
@@ -91,7 +92,7 @@ def _described(
     else:
         document = Document.model_validate(renamed(plain(document), COMPONENT, names))
     notes = [*fitting.notes(other), *builder.notes, *(f"{one.message} {one.hint}".strip() for one in findings)]
-    return InferenceMetadata(document, kind.name, folder.name, artifacts=artifacts, notes=tuple(notes))
+    return checked(InferenceMetadata(document, kind.name, folder.name, artifacts=artifacts, notes=tuple(notes)))
 
 
 def _kind(folder: Path, subject: FolderSubject) -> Kind:

@@ -52,8 +52,13 @@ class Ends:
         """Of the graph ``key``; ``main`` is an input with an entry per request, without it the first.
 
         With ``aligned=False`` no axis is one of requests.
+
+        Raises:
+            UnsupportedError: the graph has no input.
         """
         facts = subject.graphs[key]
+        if not facts.inputs:
+            raise UnsupportedError(f"The graph {subject.artifact(key)!r} takes nothing. Export it with its inputs.")
         first = facts.inputs[main] if main is not None else next(iter(facts.inputs.values()))
         symbol = (first.dims[0] if first.dims else None) if aligned else _NO_AXIS
         sides = (

@@ -34,8 +34,9 @@ def unmade(facts: GraphFacts, states: Sequence[StatePort], fed: Sequence[str]) -
     odd = [name for name in fed if name not in LED or not _is_ids(facts, name)]
     caches = {port.input: _cache(facts, port) for port in states}
     odd += [name for name, found in caches.items() if found is None or found != next(iter(caches.values()))]
-    logits = facts.outputs["logits"]
-    return odd + ([] if states else ["no cache"]) + ([] if logits.dtype in _FLOATS else ["logits"])
+    logits = facts.outputs.get("logits")
+    scores = logits is not None and logits.dtype in _FLOATS
+    return odd + ([] if states else ["no cache"]) + ([] if scores else ["logits"])
 
 
 def refuse_unmade(artifact: str, left: Sequence[str]) -> None:

@@ -95,6 +95,7 @@ def _states(subject: Subject) -> tuple[StatePort, ...]:
 
 def _write(subject: Subject, builder: WorkflowBuilder, *, in_graphs: bool) -> None:
     said = read_facts(NAME, VisionLanguageFacts, subject.facts)
+    _the(subject, DECODER, [name for name in subject.graphs[DECODER].outputs if name == "logits"], "output 'logits'")
     # Pictures and their pieces are counted on axes of their own, not by requests.
     vision = Ends.of(subject, VISION, aligned=False)
     embedding = Ends.of(subject, EMBEDDING, _need(subject, EMBEDDING, "input_ids"))
