@@ -15,6 +15,7 @@ from workbench.describe.builder import WorkflowBuilder
 from workbench.describe.cache_ports import KV_LENGTHS, WRITE_INDICES
 from workbench.describe.contracts import contract, contract_of
 from workbench.describe.kinds import decoder
+from workbench.describe.kinds.decoder_ports import check_spelled
 from workbench.describe.kinds.parts import add_limit, add_rows, batch_of
 from workbench.describe.kinds.spelling import LED, LENGTHS, POSITIONS, START, add_policy_graphs, decode_loop
 from workbench.describe.policy import graphs
@@ -42,6 +43,7 @@ class Spelled:
     def write(self) -> None:
         """All of it."""
         decoder.check_prompt(self.subject)
+        check_spelled(self.subject.graphs["model"])
         add_model(self.subject, self.builder, capacity=self.capacity)
         add_tokenizer(self.subject, self.builder)
         decoder.say_ends(self.subject, self.builder)

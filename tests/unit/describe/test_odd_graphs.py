@@ -40,6 +40,25 @@ ODD: dict[str, tuple[list[str], list[str], str]] = {
     "values without keys": ([*PLAIN, cache()[1]], [*LOGITS, *present()], "cache of layer 0 has no key that comes in"),
     "no logits": ([*PLAIN, *cache()], ["scores float[B, S, 96]", *present()], "cannot be described as decoder"),
     "a cache that is never given back": ([*PLAIN, *cache()], LOGITS, "cannot be described as decoder"),
+    "a mask of other rows": (
+        ["input_ids int64[2, S]", "attention_mask int64[3, T]", *cache()], [*LOGITS, *present()],
+        "The rows of the graph's input_ids are 2, those of its attention_mask 3;",
+    ),
+    "a cache of other rows": (
+        ["input_ids int64[1, S]", "attention_mask int64[1, T]", *cache(shape="[4, 2, P, 16]")],
+        [*LOGITS, *present(shape="[4, 2, T, 16]")], "input_ids are 1, those of its past_key_values.0.key 4;",
+    ),
+    "a cache that comes back with other heads": (
+        [*PLAIN, *cache()], [*LOGITS, *present(shape="[B, 4, T, 16]")],
+        "past_key_values.0.key float32 [B, 2, P, 16] and leaves as present.0.key float32 [B, 4, T, 16]",
+    ),
+    "a cache that comes back with other axes": (
+        [*PLAIN, *cache()], [*LOGITS, *present(shape="[B, 2, T]")], "leaves as present.0.key float32 [B, 2, T]",
+    ),
+    "a cache that comes back in another dtype": (
+        [*PLAIN, *cache()], [*LOGITS, *(port.replace("float", "int64") for port in present())],
+        "leaves as present.0.key int64 [B, 2, T, 16]",
+    ),
     "two names for one cache": (
         [*PLAIN, *cache(), *cache(past="past")], [*LOGITS, *present()],
         "'past_key_values.0.key' and 'past.0.key' both lead to the output 'present.0.key'",
@@ -69,6 +88,19 @@ def test_what_no_loop_can_run_is_refused(case: str, policy: str) -> None:
         describe(Package({"model": ir.from_proto(graph(inputs, outputs))}), policy=policy)
     text = str(found.value)
     assert said in text or (policy == "graphs" and "policy='graphs': the workflow of the kind 'hybrid'" in text)
+
+
+@pytest.mark.parametrize(("extra", "said"), [
+    ("attention_mask float[B, T]", "attention_mask is float32 [B, T], and a decode loop works with int64 [rows, tok"),
+    ("position_ids string[B, S]", "position_ids is string [B, S], and a decode loop works with int64 [rows, tok"),
+    ("position_ids int64[3, B, S]", "position_ids is int64 [3, B, S], and a decode loop works with int64 [rows, tok"),
+])  # fmt: skip
+def test_what_policy_graphs_do_not_make_is_refused(extra: str, said: str) -> None:
+    mask = [MASK] if "attention_mask" not in extra else []
+    proto = graph([IDS, *mask, extra, *cache()], [*LOGITS, *present()])
+    with pytest.raises(UnsupportedError) as found:
+        describe(Package({"model": ir.from_proto(proto)}), policy="graphs")
+    assert said in str(found.value)
 
 
 @pytest.mark.parametrize("dims", ["größe, 序列", "-1, -1", ", ", "1 + 1, 2 * 1"])

@@ -26,7 +26,8 @@ def check_ports(facts: GraphFacts, pairs: Sequence[CachePair]) -> None:
     """Hold the ports of a decoder against what its loop does with them.
 
     Raises:
-        UnsupportedError: a port of another rank or dtype, a layer without keys or values, caches of several lengths.
+        UnsupportedError: a port of another rank or dtype, ports of two numbers of rows, a layer without keys or values,
+            a cache that comes back as another, caches of several lengths.
     """
     ports = {**facts.inputs, "logits": facts.outputs["logits"]}
     for name, ranks in _RANKS.items():
@@ -38,8 +39,23 @@ def check_ports(facts: GraphFacts, pairs: Sequence[CachePair]) -> None:
     for pair in pairs:
         if len(pair.past.dims) != 4:
             raise _other(pair.past, "[rows, heads, tokens, head size]")
+    _check_rows([*(ports[name] for name in _RANKS if name in ports and len(ports[name].dims) == 2),
+                 *(pair.past for pair in pairs)])  # fmt: skip
     _check_layers(pairs)
+    _check_returned(pairs)
     _check_lengths(pairs)
+
+
+def check_spelled(facts: GraphFacts) -> None:
+    """Hold mask and positions against what policy graphs make: int64, a row for each row of tokens.
+
+    Raises:
+        UnsupportedError: a port of another rank or dtype.
+    """
+    for name in ("attention_mask", "position_ids"):
+        port = facts.inputs.get(name)
+        if port is not None and (port.dtype not in (*_WHOLE, *_UNTOLD) or len(port.dims) != 2):
+            raise _other(port, f"int64 {_AXES[name]}")
 
 
 def _other(port: Port, allowed: str) -> UnsupportedError:
@@ -49,6 +65,34 @@ def _other(port: Port, allowed: str) -> UnsupportedError:
         f"The graph's {port.name} is {word} {shape}, and a decode loop works with {allowed} there. Export the graph in "
         "that form, with the shapes of its inputs and outputs."
     )
+
+
+def _check_rows(ports: Sequence[Port]) -> None:
+    fixed = [port for port in ports if port.size(0) is not None]
+    other = next((port for port in fixed if port.size(0) != fixed[0].size(0)), None)
+    if other is not None:
+        raise UnsupportedError(
+            f"The rows of the graph's {fixed[0].name} are {fixed[0].size(0)}, those of its {other.name} "
+            f"{other.size(0)}; a decode loop feeds as many to each. Export the graph with one name, or one number, "
+            "for the rows of all ports."
+        )
+
+
+def _check_returned(pairs: Sequence[CachePair]) -> None:
+    for pair in pairs:
+        past, present = pair.past, pair.present
+        ranks = not present.dims or len(present.dims) == len(past.dims)
+        sizes = all(None in (now := (past.size(i), present.size(i))) or now[0] == now[1] for i in (0, 1, 3))
+        if not ranks or not sizes or (past.dtype != present.dtype and present.dtype not in _UNTOLD):
+            raise UnsupportedError(
+                f"The cache comes in as {_told(past)} and leaves as {_told(present)}; what leaves comes in again in "
+                "the next round, longer on its axis of tokens at most. Export the graph with one form for both."
+            )
+
+
+def _told(port: Port) -> str:
+    word = dtype_word(port.dtype) if port.dtype is not None else "no dtype"
+    return f"{port.name} {word} [{', '.join('?' if size is None else str(size) for size in port.dims)}]"
 
 
 def _check_layers(pairs: Sequence[CachePair]) -> None:
@@ -74,4 +118,4 @@ def _check_lengths(pairs: Sequence[CachePair]) -> None:
         )
 
 
-__all__ = ["check_ports"]
+__all__ = ["check_ports", "check_spelled"]
