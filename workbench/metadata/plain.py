@@ -10,7 +10,7 @@ _HUGE = 1024  # bits of a whole number that is written out
 _DEEPEST = 20
 _MOST_LINES, _ROOM = 40, 400  # of a value that is shown whole
 _BARE = re.compile(r"[^\W\d][\w ./@+*$()<>=|-]*(?<! )\Z")  # no sign of YAML at the begin, none that ends a word
-_OTHER = frozenset({"true", "false", "null", "yes", "no", "on", "off", "nan", "inf"})
+_OTHER = frozenset({"true", "false", "null", "yes", "no", "on", "off", "nan", "inf", ".nan", ".inf", "-.inf"})
 """Words that are no texts where nothing is around them."""
 
 
