@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,13 +119,13 @@ def given_rules(given: Sequence[Rule] | None) -> tuple[Rule, ...]:
     """The rules that an argument names; None: the built-in ones.
 
     Raises:
-        ArgumentError: something else than rules, or two of one name.
+        ArgumentError: something else than rules, a set of them (it has no order), or two of one name.
     """
     if given is None:
         from workbench.rules import RULES  # reads every rule's file
 
         return RULES
-    if isinstance(given, Rule) or not isinstance(given, Iterable):
+    if isinstance(given, Rule | Set) or not isinstance(given, Iterable):
         raise wrong_type("rules", given, "a list of rules, as (*workbench.rules.RULES, MINE)")
     rules = tuple(given)
     for rule in rules:

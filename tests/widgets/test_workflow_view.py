@@ -171,6 +171,15 @@ class Slow:
         return lm(feeds)
 
 
+@pytest.mark.parametrize("run", [None, "recorded"])
+def test_without_a_stepper_nothing_goes_on(run: Any) -> None:
+    view = WorkflowView(document(), run=recorded() if run else None)
+    with pytest.raises(ArgumentError, match="run must be a WorkflowStepper to go on with; found .*interpret.stepper"):
+        view.go_on()
+    view.start()
+    assert view.wait(0) and not view.view.busy
+
+
 def test_a_run_is_cancelled_between_two_steps() -> None:
     slow = Slow()
     with stepped(lm=slow) as run:

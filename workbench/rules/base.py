@@ -6,7 +6,7 @@ Our own record and not a pattern rewriter: a rule walks a few producers and *say
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import get_args
 
 import onnx_ir as ir
@@ -82,6 +82,7 @@ class Rule:
     rule looks for in a few (see ``workbench.rules.pattern``); it is for reading, and ``rewrite`` is the truth.
 
     Raises:
+        ArgumentError: ``removes``, ``produces`` or ``optional`` is no set.
         WorkbenchError: a pattern that cannot be read, or whose last line is none of the anchors.
     """
 
@@ -99,6 +100,9 @@ class Rule:
     pattern: str = ""
 
     def __post_init__(self) -> None:
+        for field in ("removes", "produces", "optional"):
+            if not isinstance(found := getattr(self, field), Set):
+                raise wrong_type(f"{field} of the rule {self.name!r}", found, "a frozenset of OpIds")
         if not isinstance(self.pattern, str):
             raise wrong_type("pattern", self.pattern, "a text of lines, as `out = Gelu(x)`")
         if not self.pattern:

@@ -18,6 +18,7 @@ from workbench.widgets.around import AroundView
 from workbench.widgets.flow_view import FlowView
 from workbench.widgets.job import Cancelled, Job
 
+_STEPPER = "Make the view with run=workbench.interpret.stepper(...)."
 _SHOWN_EACH = 0.3
 """Seconds between two moments that are shown of a run that goes on."""
 
@@ -123,7 +124,12 @@ class WorkflowView(AroundView):
     def go_on(self, *, to_stop: bool = False) -> None:
         """Run a stepper's next step; or on to the next of the view's ``breakpoints``, or to the end. Here and now: what
         runs in the background is stopped first.
+
+        Raises:
+            ArgumentError: the view has no stepper, and nothing can be run.
         """
+        if not hasattr(self._run, "step"):
+            raise wrong_type("run", self._run, "a WorkflowStepper to go on with", _STEPPER)
         self.cancel()
         self.wait()
         self._job = Job(lambda job: self._work(job, to_stop))

@@ -178,3 +178,16 @@ def test_misses_have_one_of_three_kinds() -> None:
 def test_a_pattern_is_text() -> None:
     with pytest.raises(ArgumentError, match="pattern must be a text of lines"):
         dataclasses.replace(SILU, pattern=7)
+
+
+@pytest.mark.parametrize("field", ["removes", "produces", "optional"])
+def test_facts_that_are_no_set_are_refused(field: str) -> None:
+    change: dict[str, Any] = {field: (MUL,)}
+    with pytest.raises(ArgumentError, match=f"{field} of the rule 'fuse/silu' must be a frozenset of OpIds; found tup"):
+        dataclasses.replace(SILU, **change)
+
+
+def test_rules_without_an_order_are_refused() -> None:
+    rules: Any = {SILU}
+    with pytest.raises(ArgumentError, match="rules must be a list of rules, .*; found set"):
+        optimize(llama(config()), execution_provider="cpu", rules=rules)
