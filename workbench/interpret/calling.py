@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.errors import root_cause
+from workbench.errors import FeedsError, root_cause
 from workbench.interpret.arrays import Array, is_floating, numpy_dtype
 from workbench.interpret.caching import Caches, length
 from workbench.interpret.contracts import Symbols, check
@@ -22,6 +22,7 @@ from workbench.metadata.document.ports import AdapterImplementation, Component, 
 from workbench.metadata.document.steps import InvokeStep
 from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.wording import few, q
+from workbench.runtime.padding import check_padding
 
 Executor = Callable[[Mapping[str, Array]], Mapping[str, Any]]
 """A component in Python: arrays by input port in, arrays by output port out."""
@@ -139,10 +140,20 @@ class Caller:
                 f"The attention mask is {list(mask.shape)}, the tokens are {[rows, width]}.",
                 "Give a mask over the tokens.",
             )
+        if mask is not None:
+            self._check_padding(call, mask)
         step = decoding.begin(rows, width, tokens if tokens.ndim == 2 else None, mask)
         for port in ports:
             self._put(call, port, self._made(call, port, step, first))
         self._places(call, decoding)
+
+    def _check_padding(self, call: Call, mask: Array) -> None:
+        if call.artifact is None or self._executor(call) is not None or not self.graphs.pads_right(call.artifact):
+            return
+        try:
+            check_padding(mask, "right", past=0)
+        except FeedsError as found:
+            raise Violation("run.input", str(found)) from None
 
     def _starts_anew(self, call: Call) -> bool:
         """Whether a cache that grows is fed empty: what this decoder has read before belongs to another text."""

@@ -6,6 +6,8 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+import onnx_ir as ir
+
 from workbench.errors import WorkbenchError
 from workbench.interpret.arrays import Array
 from workbench.interpret.diagnostic import Violation
@@ -13,6 +15,7 @@ from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.files import look_for
 from workbench.metadata.wording import q
 
+_GQA, _BIAS = ("com.microsoft", "GroupQueryAttention"), 10
 _WORDS = {
     "float": "float32",
     "double": "float64",
@@ -35,6 +38,7 @@ class Graphs:
         self.root = root
         self._sessions: dict[str, Any] = {}
         self._inputs: dict[str, dict[str, TensorContract]] = {}
+        self._pads_right: dict[str, bool] = {}
 
     def run(self, artifact: str, feeds: Mapping[str, Array], outputs: list[str]) -> dict[str, Array]:
         """The outputs of a graph.
@@ -64,6 +68,11 @@ class Graphs:
         session = self._session(artifact)
         return list(session.inputs), session.outputs
 
+    def pads_right(self, artifact: str) -> bool:
+        """Whether an attention of the graph takes each row's real tokens from its front, whatever the mask says."""
+        self._session(artifact)
+        return self._pads_right[artifact]
+
     def close(self) -> None:
         """Free the sessions; a graph that is asked for again is loaded again."""
         for session in self._sessions.values():
@@ -84,9 +93,17 @@ class Graphs:
             hint = "Give the folder of the package." if self.root is None else "Add the file, or correct the path."
             raise Violation("run.component", f"The file {q(artifact)} {_WHY[verdict]}.", hint)
         try:
-            return OrtCpuSession(load(self.root / artifact).model)
+            model = load(self.root / artifact).model
+            self._pads_right[artifact] = any(map(_counts_tokens, model.graph.all_nodes()))
+            return OrtCpuSession(model)
         except WorkbenchError as error:
             raise Violation("run.component", f"The graph {q(artifact)} cannot be loaded: {error}") from None
+
+
+def _counts_tokens(node: ir.Node) -> bool:
+    """A GroupQueryAttention without a bias knows how many tokens a row has, not where they are."""
+    bias = node.inputs[_BIAS] if len(node.inputs) > _BIAS else None
+    return (node.domain, node.op_type) == _GQA and bias is None
 
 
 def _contract(value: Any) -> TensorContract | None:

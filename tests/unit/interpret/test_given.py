@@ -117,6 +117,23 @@ def test_the_last_token_and_the_longest_prompt_are_taken(folders: dict[str, Path
     assert interpret(folder, padded, max_new_tokens=1).ok
 
 
+@pytest.mark.parametrize(("tokens", "mask", "said"), [
+    ([0, 5, 9, 31], [0, 1, 1, 1], "attention_mask row 0 starts with 0: left padding."),
+    ([5, 9, 0, 31], [1, 1, 0, 1], "attention_mask row 0 has padding between real tokens."),
+])  # fmt: skip
+def test_padding_that_the_attention_cannot_see(
+    tokens: list[int], mask: list[int], said: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    export(PACKAGES["growing"](), tmp_path / "x", runtime="onnx-genai", progress=False)
+    given, words = {"prompt_tokens": [tokens], "attention_mask": [mask]}, dict[str, Any](max_new_tokens=3)
+    (found,) = interpret(tmp_path / "x", given, **words).diagnostics
+    assert found.code == "run.input" and found.message.startswith(said) and "Pad on the right" in found.message
+    other = folders["growing-portable runtime"]
+    assert interpret(other, given, **words).tokens == interpret(other, OK, **words).tokens, "this one reads its mask"
+    right = {"prompt_tokens": [[5, 9, 31, 0]], "attention_mask": [[1, 1, 1, 0]]}
+    assert interpret(tmp_path / "x", right, **words).tokens == interpret(tmp_path / "x", OK, **words).tokens
+
+
 def test_where_nothing_says_how_many_tokens_there_are_none_is_negative(tmp_path: Path) -> None:
     package = PACKAGES["growing-portable"]()
     export(package, tmp_path / "x", runtime="onnx-genai", progress=False)
