@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 
@@ -71,6 +72,8 @@ def _flow(value: object, room: int, depth: int = 0) -> str:
         return begin if _BARE.match(begin) and not _other(begin) else json.dumps(begin, ensure_ascii=False)
     if isinstance(value, int) and value.bit_length() > _HUGE:
         return f"a number of {value.bit_length()} bits"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{'-' * (value < 0)}.{'nan' if math.isnan(value) else 'inf'}"
     if depth > _DEEPEST and isinstance(value, dict | list):
         return "…"
     if isinstance(value, dict):

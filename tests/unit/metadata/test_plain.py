@@ -16,7 +16,7 @@ from workbench.metadata.plain import plain, whole
 WORDS = {
     "as it is": ("n.k0", "n.k0"), "signs of a list": ("a, b: c", "a, b: c"), "a number as text": ("5", '"5"'),
     "a truth value as text": ("true", '"true"'), "hexadecimal": ("0x10", '"0x10"'), "no letter": ("", '""'),
-    "a number of YAML as text": (".inf", '".inf"'),
+    "a number of YAML as text": (".inf", '".inf"'), "no number": ([float("nan"), -float("inf")], "[.nan, -.inf]"),
     "two lines": ("a\nb", '"a\\nb"'), "a bracket first": ("[x", '"[x"'), "true": (True, "true"),
     "nothing": (None, "null"),
     "number": (1.5, "1.5"), "list": (["batch", 2, "a, b"], '[batch, 2, "a, b"]'),
