@@ -13,7 +13,7 @@ from workbench.types import FLOAT_DTYPES
 from workbench.widgets.around import AroundView
 from workbench.widgets.ep_cells import behind
 from workbench.widgets.ep_table import EpTable, opens
-from workbench.widgets.job import Cancelled, Job
+from workbench.widgets.job import Cancelled, Job, WithJob
 from workbench.widgets.panel_views import CSS, status_html
 
 _log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ KEPT = 6
 """Views behind cells that stay alive; the one that is shown is one of them."""
 
 
-class EpCompare(AroundView):
+class EpCompare(WithJob, AroundView):
     """A table with a column per execution provider; a cell opens what is behind its number below the table.
 
     ``view`` is the table itself, with the traits ``execution_provider`` and ``row``. Where the comparison knows how it
@@ -35,8 +35,6 @@ class EpCompare(AroundView):
     Raises:
         ArgumentError: what is given is no comparison.
     """
-
-    _job: Job | None = None  # here too: close() is called even where the constructor failed
 
     def __init__(self, comparison: Any, parity: Any = None) -> None:
         if not hasattr(comparison, "generic") or not hasattr(comparison, "matrix"):
@@ -107,13 +105,8 @@ class EpCompare(AroundView):
 
     def cancel(self) -> None:
         """Stop building after the execution provider that is at it; what is shown stays."""
-        if self._job is not None and not self._job.wait(0):
-            self._job.cancel()
+        if self._stop():
             self.status.value = status_html("Stopping after this step ...")
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the background work; whether it has ended."""
-        return self._job is None or self._job.wait(seconds)
 
     def _guarded(self, job: Job, dtype: str, earlier: Job | None) -> None:
         if earlier is not None:
@@ -154,8 +147,7 @@ class EpCompare(AroundView):
 
     def close(self) -> None:
         """Stop the work and remove the widgets."""
-        if self._job is not None:
-            self._job.cancel()
+        self._stop()
         for old in (widget for group in getattr(self, "_shown", {}).values() for widget in group):
             old.close()
         super().close()

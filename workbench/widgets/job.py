@@ -46,3 +46,19 @@ class Job:
             self._thread.join(seconds)
             return not self._thread.is_alive()
         return True
+
+
+class WithJob:
+    """For a widget that does one piece of work at a time."""
+
+    _job: Job | None = None  # of the class: close() is called even where the constructor failed
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the background work; whether it has ended."""
+        return self._job is None or self._job.wait(seconds)
+
+    def _stop(self) -> bool:
+        """Ask the work to stop; whether a thread is at it."""
+        if self._job is not None:
+            self._job.cancel()
+        return not self.wait(0)

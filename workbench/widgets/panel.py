@@ -16,7 +16,7 @@ from workbench.ep import default_comparison
 from workbench.ep import execution_providers as known_providers
 from workbench.errors import WorkbenchError, wrong_type
 from workbench.types import FLOAT_DTYPES, dtype_word, parse_dtype
-from workbench.widgets.job import Cancelled, Job
+from workbench.widgets.job import Cancelled, Job, WithJob
 from workbench.widgets.netron_tab import NetronTab
 from workbench.widgets.panel_views import (
     CSS,
@@ -45,7 +45,7 @@ class Request:
     prompt: str
 
 
-class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class ComparePanel(WithJob, widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """One model for several execution providers, side by side, in a notebook.
 
     ``run()`` works at once and returns the panel (for scripts and tested notebooks); the Run button works in a
@@ -62,8 +62,6 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         UnknownNameError: the dtype has a name that nothing answers to.
         ArgumentError: names or prompt are no text.
     """
-
-    _job: Job | None = None  # here too: close() is called even where the constructor failed
 
     def __init__(
         self,
@@ -139,7 +137,7 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
 
     def start(self) -> None:
         """Do the work in a background thread; nothing happens while one is at it."""
-        if self._job is None or self._job.wait(0):
+        if self.wait(0):
             self._begin().start()
 
     def cancel(self) -> None:
@@ -149,14 +147,9 @@ class ComparePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
             self.cancel_button.disabled = True
             self.status.value = status_html("Stopping after this step ...")
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the background work; whether it has ended."""
-        return self._job is None or self._job.wait(seconds)
-
     def close(self) -> None:
         """Stop the work, end every Netron, and remove the widgets."""
-        if self._job is not None:
-            self._job.cancel()
+        self._stop()
         if hasattr(self, "netron"):
             self.netron.close_views()
         super().close()

@@ -15,12 +15,12 @@ from workbench.errors import WorkbenchError
 from workbench.steps import NAMES, Choices, Hooks, Pipeline, PipelineState, Stopped
 from workbench.steps.choices import step_of
 from workbench.widgets.around import AroundView
-from workbench.widgets.job import Cancelled, Job
+from workbench.widgets.job import Cancelled, Job, WithJob
 from workbench.widgets.panel_views import CSS, scroll
 from workbench.widgets.steps_view import StepsView, plain
 
 
-class PipelineStepper(AroundView):
+class PipelineStepper(WithJob, AroundView):
     """Source, config, generic graph, EP graph, package, check, answer: seven steps with a state each.
 
     ``run()`` works at once and returns the stepper, for scripts and tested notebooks; the buttons work in a background
@@ -35,8 +35,6 @@ class PipelineStepper(AroundView):
         UnknownNameError: no choice of that name.
         ArgumentError: a value has a type that is not taken.
     """
-
-    _job: Job | None = None  # here too: close() is called even where the constructor failed
 
     def __init__(self, model: Any = "smollm2-135m", **choices: Any) -> None:
         self.pipeline = Pipeline(Choices().changed({"model": model, **choices}), changed=self._refresh)
@@ -82,25 +80,19 @@ class PipelineStepper(AroundView):
 
     def start(self, to: str = NAMES[-1], *, again_from: str = "") -> None:
         """The same in a background thread; nothing happens while one is at it."""
-        if self._job is None or self._job.wait(0):
+        if self.wait(0):
             self.view.busy = True
             self._job = Job(lambda job: self._work(job, to, again_from))
             self._job.start()
 
     def cancel(self) -> None:
         """Stop as soon as the step that is running lets itself be stopped; what was done stays."""
-        if self._job is not None and not self._job.wait(0):
-            self._job.cancel()
+        if self._stop():
             self.view.said = "Stopping ..."
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the background work; whether it has ended."""
-        return self._job is None or self._job.wait(seconds)
 
     def close(self) -> None:
         """Stop the work and remove the widgets."""
-        if self._job is not None:
-            self._job.cancel()
+        self._stop()
         super().close()
 
     # --- from the browser -------------------------------------------------------------------------------------------

@@ -16,14 +16,14 @@ from workbench.metadata.files import look_for
 from workbench.metadata.flow import WorkflowMap, workflow_map
 from workbench.widgets.around import AroundView
 from workbench.widgets.flow_view import FlowView
-from workbench.widgets.job import Cancelled, Job
+from workbench.widgets.job import Cancelled, Job, WithJob
 
 _STEPPER = "Make the view with run=workbench.interpret.stepper(...)."
 _SHOWN_EACH = 0.3
 """Seconds between two moments that are shown of a run that goes on."""
 
 
-class WorkflowView(AroundView):
+class WorkflowView(WithJob, AroundView):
     """The steps, the state and the faults of a workflow document; a component's graph opens below.
 
     ``view`` is what is seen, and what a ``Report`` keeps alive; ``view.node`` is the path of the chosen step. A stepper
@@ -40,7 +40,6 @@ class WorkflowView(AroundView):
     """
 
     view: FlowView
-    _job: Job | None = None  # here too: close() is called even where the constructor failed
 
     def __init__(
         self,
@@ -144,18 +143,12 @@ class WorkflowView(AroundView):
 
     def cancel(self) -> None:
         """Stop after the step that is running; what has run stays, and can be gone on with."""
-        if self._job is not None and not self._job.wait(0):
-            self._job.cancel()
+        if self._stop():
             self.view.run_said = "Stopping after this step ..."
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the background thread; whether it has ended."""
-        return self._job is None or self._job.wait(seconds)
 
     def close(self) -> None:
         """Stop what runs and remove the widgets."""
-        if self._job is not None:
-            self._job.cancel()
+        self._stop()
         super().close()
 
     def _work(self, job: Job, to_stop: bool) -> None:
