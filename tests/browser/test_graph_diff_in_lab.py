@@ -112,7 +112,7 @@ def test_a_click_opens_a_box_and_a_drag_moves(lab: Lab) -> None:
     canvas = page.locator(".wb-canvas")
     spots = canvas.bounding_box()
     opened = ""
-    for x in range(20, int(spots["width"]) - 150, 12):  # where the hand shows, a box or a frame's name is
+    for x in range(20, int(spots["width"]) - 150, 36):  # where the hand shows, a box or a frame's name is
         for y in range(10, int(spots["height"]) - 10, 12):
             canvas.hover(position={"x": x, "y": y})
             if page.locator(".wb-tip:visible").count() and "layers 2-5 like 1" in page.locator(".wb-tip").inner_text():
