@@ -8,14 +8,16 @@ from typing import Any
 
 import onnx_ir as ir
 
+from workbench.analysis.graph_facts import GQA
 from workbench.errors import WorkbenchError
 from workbench.interpret.arrays import Array
 from workbench.interpret.diagnostic import Violation
 from workbench.metadata.document.tensor import TensorContract
 from workbench.metadata.files import look_for
 from workbench.metadata.wording import q
+from workbench.rules.features import FEATURES
+from workbench.rules.graph import use_of
 
-_GQA, _BIAS = ("com.microsoft", "GroupQueryAttention"), 10
 _WORDS = {
     "float": "float32",
     "double": "float64",
@@ -102,8 +104,7 @@ class Graphs:
 
 def _counts_tokens(node: ir.Node) -> bool:
     """A GroupQueryAttention without a bias knows how many tokens a row has, not where they are."""
-    bias = node.inputs[_BIAS] if len(node.inputs) > _BIAS else None
-    return (node.domain, node.op_type) == _GQA and bias is None
+    return use_of(node) == GQA and not FEATURES[GQA]["attention_bias"](node)
 
 
 def _contract(value: Any) -> TensorContract | None:

@@ -62,7 +62,7 @@ class GraphDiffView(View):
         """Labels, counts, changes of the graphs themselves, and what is unfolded at first."""
         counts = self._scene.counts[:4].tolist()
         first, second = result.labels
-        one = getattr(result, "is_one", False)
+        one = result.is_one
         words = ", ".join(f"{n} {word}" for n, word in zip(counts, ("same", "changed", "removed", "added")))
         title = f"Graph {first}: {plural(sum(counts), 'node')}" if one else f"Graph diff {first} to {second}: {words}"
         return {

@@ -63,7 +63,7 @@ def picture(diff: Any) -> Picture:
     drawn = scene(diff)
     laid = _laid(drawn)
     reads, read = _far(drawn, laid)
-    if getattr(diff, "is_one", False):
+    if diff.is_one:
         label, nodes = shorten(diff.labels[0], 40), plural(int(drawn.counts[:4].sum()), "node")
         return Picture(drawn, laid, label, f"{label}: {nodes}", (), reads, read, "The graph has no node.")
     counts = dict(zip(range(4), drawn.counts[:4].tolist()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 from workbench.analysis.diff.result import Change, Edge, Entry, Group, LayerRun, NodeInfo, Status
 
@@ -23,6 +23,7 @@ class HandMade:
     changes: tuple[Change, ...] = ()
     runs: tuple[LayerRun, ...] = ()
     method: str = "provenance"
+    is_one: ClassVar[bool] = False
 
     def info(self, entry: Entry) -> NodeInfo:
         return self.a[entry.a or 0] if entry.b is None else self.b[entry.b]
